@@ -1,0 +1,143 @@
+"""The whole-run engine: drives the compiled replay and gives it what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.kernels import replay as kernel
+from dovetail.kernels import run as layout
+from dovetail.kernels.counted import Counted, new_counted
+from dovetail.kernels.profile import copy as copy_profile
+from dovetail.kernels.profile import entries_most, new_profile
+from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
+from dovetail.model.cluster import Cluster
+from dovetail.model.workload import Ints, Workload
+
+Rule = ListRule | SlackRule | ConservativeRule
+
+
+@dataclass
+class Replay:
+    """A replay in progress. All of its state is in arrays here: stop it, look, change estimates, copy, go on.
+
+    `on_news(replay, ended, arrived)` is called in each moment before its pass, when the rule says so: a predictor
+    observes, and writes `replay.estimate`. `keys(replay)` gives the keys of the waiting jobs for an order of the
+    user's that moves with time.
+    """
+
+    run: layout.Run
+    cap: Counted
+    rule: Rule
+    on_news: Callable[[Replay, Ints, Ints], None] | None = None
+    keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
+
+    @property
+    def now(self) -> int:
+        return int(self.run.info[layout.NOW])
+
+    @property
+    def passes(self) -> int:
+        return int(self.run.info[layout.PASSES])
+
+    @property
+    def start(self) -> Ints:
+        return self.run.jobs[layout.START]
+
+    @property
+    def estimate(self) -> Ints:
+        return self.run.jobs[layout.ESTIMATE]
+
+    @property
+    def waiting(self) -> Ints:
+        """The jobs that wait now."""
+        return self.run.lists[layout.QUEUE, : self.run.info[layout.WAITING]]
+
+    @property
+    def started(self) -> int:
+        """How many jobs have started so far."""
+        info = self.run.info
+        return int(info[layout.NEXT] - info[layout.WAITING])
+
+    def advance(self, until: int = layout.NEVER - 1) -> bool:
+        """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
+        while True:
+            code = kernel.replay(self.cap, self.run, self.rule, until)
+            if code == kernel.DONE:
+                return True
+            if code == kernel.REACHED:
+                return False
+            if code == kernel.NEWS:
+                ended, arrived = (int(self.run.info[i]) for i in (layout.ENDED, layout.ARRIVED))
+                news = self.run.lists[layout.NEWS_LIST]
+                assert self.on_news is not None
+                self.on_news(self, news[:ended], news[ended : ended + arrived])
+            elif code == kernel.KEYS:
+                assert self.keys is not None
+                self.run.keys[layout.KEY, self.waiting] = self.keys(self)
+            else:
+                self._grow()
+
+    def copy(self) -> Replay:
+        """An independent replay in the same state."""
+        running, plan = (p._replace(mem=p.mem.copy()) for p in (self.cap.running, self.cap.plan))
+        run = self.run._make(a.copy() for a in self.run)
+        cap = self.cap._replace(free=self.cap.free.copy(), running=running, plan=plan)
+        return replace(self, run=run, cap=cap)
+
+    def _grow(self) -> None:
+        """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
+        lists = self.run.lists
+        self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
+        profiles = {}
+        for name in ("running", "plan"):
+            old = getattr(self.cap, name)
+            profiles[name] = new_profile(entries_most(old), len(old.width))
+            copy_profile(old, profiles[name])
+        self.cap = self.cap._replace(**profiles)
+
+
+def new_replay(
+    workload: Workload, cluster: Cluster, rule: Rule, estimate: Ints, *, feedback: bool = False, room: int = 1024
+) -> Replay:
+    """A replay at its beginning. Arrays that grow start with room for `room` waiting and running jobs."""
+    n = len(workload)
+    jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
+    for row, values in zip((layout.SUBMIT, layout.SIZE, layout.RUNTIME), ("submit", "size", "runtime"), strict=True):
+        jobs[row] = workload[values]
+    jobs[layout.ESTIMATE] = estimate
+    jobs[layout.SEEN] = 0
+    info = np.zeros(layout.INFO, np.int64)
+    info[layout.LAST] = n
+    links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)
+    held = np.zeros((2, links.shape[1]), np.int64)
+    lists = np.zeros((layout.LIST_ROWS, room), np.int64)
+    total = np.array([cluster.processors], np.int64)
+    cap = new_counted(np.array(workload.size), total, room, 2 * room)
+    return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, rule)
+
+
+def feedback_links(workload: Workload) -> Ints:
+    """SWF fields 17 and 18 as positions: after, think time, first child, next sibling; -1 where there is none.
+
+    A link counts only if the earlier job is in the workload and stands before this one; else the job arrives at
+    its own submit.
+    """
+    n = len(workload)
+    after = np.full(n, -1, np.int64)
+    think = np.maximum(workload.get("think_s"), 0)
+    child = np.full(n, -1, np.int64)
+    sibling = np.full(n, -1, np.int64)
+    where = {job: i for i, job in enumerate(workload["id"].tolist())}
+    for i, job in enumerate(workload.get("after").tolist()):
+        before = where.get(job, -1)
+        if job > 0 and 0 <= before < i:
+            after[i] = before
+    for i in range(n - 1, -1, -1):
+        if after[i] >= 0:
+            sibling[i] = child[after[i]]
+            child[after[i]] = i
+    return np.stack([after, think, child, sibling])

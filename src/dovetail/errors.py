@@ -1,0 +1,26 @@
+"""Errors that a person can act on: each says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DovetailError(Exception):
+    """Base of all errors that the command line prints without a traceback."""
+
+
+class InputError(DovetailError):
+    """A file does not follow a rule. Names the file, the line (0 where none applies) and the rule."""
+
+    def __init__(self, path: str | Path, line: int, rule: str) -> None:
+        self.path, self.line, self.rule = str(path), line, rule
+        where = f"{self.path}:{line}" if line else self.path
+        super().__init__(f"{where}: {rule}")
+
+
+class SettingError(DovetailError, ValueError):
+    """A name or a setting that Dovetail does not know. The message lists the valid choices."""
+
+
+class PolicyError(DovetailError):
+    """A policy returned a plan that cannot be carried out, or could not be loaded."""

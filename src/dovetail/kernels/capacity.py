@@ -1,0 +1,38 @@
+"""The seam between a pass and the machine: two capacity models, one pass.
+
+A pass asks only what stands here, so it is written once; the type of `cap` decides who answers.
+
+    fits_now(cap, job)                  enough is free at this instant
+    spare(cap)                          no job that needs more of the first resource than this fits now
+    start(cap, job, now, end)           take it, until `end` as far as anyone knows
+    release(cap, job, now, end)         give it back; `end` as given to start
+    shadow(cap, job, now)               when the job would fit if nothing more started; remembers what is left then
+    beside(cap, job, end, shadow)       whether a job that ends at `end` leaves the remembered job its place
+    take_beside(cap, job)               it starts and outlives the shadow: less is left then
+    open_plan(cap, now)                 begin a plan: what runs, and nothing else
+    advance_plan(cap, now)              forget what the plan says of the past
+    earliest_fit(cap, job, at, length)  first instant from `at` on when the job fits into the plan
+    fits_plan(cap, job, at, length)     whether it fits into the plan at that instant
+    reserve(cap, job, at, length)       put it into the plan
+    unreserve(cap, job, at, length)     take it out again
+    room(cap, jobs)                     whether the arrays have room for that many more starts and reservations
+"""
+
+from __future__ import annotations
+
+from dovetail.kernels.seam import seam
+
+fits_now = seam("fits_now")
+spare = seam("spare")
+start = seam("start")
+release = seam("release")
+shadow = seam("shadow")
+beside = seam("beside")
+take_beside = seam("take_beside")
+open_plan = seam("open_plan")
+advance_plan = seam("advance_plan")
+earliest_fit = seam("earliest_fit")
+fits_plan = seam("fits_plan")
+reserve = seam("reserve")
+unreserve = seam("unreserve")
+room = seam("room")

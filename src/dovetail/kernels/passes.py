@@ -1,0 +1,274 @@
+"""One scheduling pass of the list family, written against the capacity seam.
+
+A pass goes through the waiting jobs in the order given and appends the jobs to start now to `started`.
+Everything is rebuilt at each pass: it remembers nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.kernels.capacity import (
+    beside, earliest_fit, fits_now, fits_plan, open_plan, reserve, shadow, spare, start, take_beside, unreserve,
+)  # fmt: skip
+from dovetail.kernels.compile import inner
+
+Ints = npt.NDArray[np.int64]
+
+STRICT = -1
+"""Reservation depth of strict list scheduling: stop at the first job that does not fit."""
+ALL = 1 << 60
+"""Reservation depth that reserves every job."""
+
+
+@inner
+def list_pass(
+    cap: Any,
+    now: int,
+    estimate: Ints,
+    size: Ints,
+    queue: Ints,
+    n: int,
+    backfill: Ints,
+    other: bool,
+    depth: int,
+    expected: Ints,
+    keep: bool,
+    seen: Ints,
+    least: Ints,
+    started: Ints,
+) -> int:
+    """Algorithm 1 (and 2) of the papers. Returns how many jobs start; they are the first in `started`.
+
+    `queue[:n]` are the waiting jobs in order; `backfill[:n]` the same jobs in the backfill order, if that is an
+    `other` one. `depth` blocked jobs get a reservation. With `keep`, the planned start of each job that has one is
+    written to `expected`, by job. `seen` (by job, all 0) and `least` (as long as the queue) are working space.
+    """
+    i = 0
+    n_started = 0
+    while i < n and fits_now(cap, queue[i]):
+        job = queue[i]
+        start(cap, job, now, now + estimate[job])
+        started[n_started] = job
+        n_started += 1
+        i += 1
+    if i >= n or depth == STRICT:
+        return n_started
+    if depth == 0:
+        return _greedy(cap, now, estimate, queue, i + 1, n, backfill, other, seen, started, n_started)
+    if depth == 1 and not keep:
+        return _easy(cap, now, estimate, queue, i, n, backfill, other, seen, started, n_started)
+    return _reserving(
+        cap, now, estimate, size, queue, i, n, backfill, other, depth, expected, keep, seen, least, started, n_started
+    )
+
+
+@inner
+def _mark(seen: Ints, jobs: Ints, n: int, value: int) -> None:
+    for i in range(n):
+        seen[jobs[i]] = value
+
+
+@inner
+def _greedy(
+    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
+    seen: Ints, started: Ints, n_started: int,
+) -> int:  # fmt: skip
+    """Start whatever fits; nobody is reserved."""
+    if other:
+        _mark(seen, queue, i, 1)
+        i = 0
+    rest = backfill if other else queue
+    while i < n:
+        job = rest[i]
+        if (not other or seen[job] == 0) and fits_now(cap, job):
+            start(cap, job, now, now + estimate[job])
+            started[n_started] = job
+            n_started += 1
+        i += 1
+    if other:
+        _mark(seen, queue, n, 0)
+    return n_started
+
+
+@inner
+def _easy(
+    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
+    seen: Ints, started: Ints, n_started: int,
+) -> int:  # fmt: skip
+    """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it."""
+    at = -1
+    head = queue[i]
+    if other:
+        _mark(seen, queue, i + 1, 1)
+        i = -1
+    rest = backfill if other else queue
+    for j in range(i + 1, n):
+        job = rest[j]
+        if (other and seen[job] != 0) or not fits_now(cap, job):
+            continue
+        if at < 0:  # looked up only when somebody could use it
+            at = shadow(cap, head, now)
+        end = now + estimate[job]
+        if beside(cap, job, end, at):
+            start(cap, job, now, end)
+            if end > at:
+                take_beside(cap, job)
+            started[n_started] = job
+            n_started += 1
+    if other:
+        _mark(seen, queue, n, 0)
+    return n_started
+
+
+@inner
+def _reserving(
+    cap: Any, now: int, estimate: Ints, size: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
+    depth: int, expected: Ints, keep: bool, seen: Ints, least: Ints, started: Ints, n_started: int,
+) -> int:  # fmt: skip
+    """Blocked jobs, up to `depth` of them, are put at their earliest fit; the others start now or not at all."""
+    # least[j] is the smallest first resource among queue[j:]: once less is free, nobody else can start.
+    small = size[queue[n - 1]]
+    for j in range(n - 1, i, -1):
+        small = min(small, size[queue[j]])
+        least[j] = small
+    least[i] = small  # the blocked job itself cannot start
+    if not keep and spare(cap) < least[i]:
+        return n_started
+    open_plan(cap, now)
+    blocked = 0
+    j = i
+    while j < n and blocked < depth and (keep or spare(cap) >= least[j]):
+        job = queue[j]
+        at = earliest_fit(cap, job, now, estimate[job])
+        reserve(cap, job, at, estimate[job])
+        if at == now:
+            start(cap, job, now, now + estimate[job])
+            started[n_started] = job
+            n_started += 1
+        else:
+            blocked += 1
+        if keep:
+            expected[job] = at
+        j += 1
+    if j >= n or blocked < depth:
+        return n_started
+    if other:
+        _mark(seen, queue, j, 1)
+        j = 0
+    rest = backfill if other else queue
+    while j < n:
+        job = rest[j]
+        j += 1
+        if (other and seen[job] != 0) or not fits_now(cap, job):
+            continue
+        if fits_plan(cap, job, now, estimate[job]):
+            reserve(cap, job, now, estimate[job])
+            start(cap, job, now, now + estimate[job])
+            started[n_started] = job
+            n_started += 1
+    if other:
+        _mark(seen, queue, n, 0)
+    return n_started
+
+
+@inner
+def slack_pass(
+    cap: Any,
+    now: int,
+    estimate: Ints,
+    arrive: Ints,
+    queue: Ints,
+    n: int,
+    backfill: Ints,
+    other: bool,
+    depth: int,
+    relax: float,
+    slack: float,
+    first_at: Ints,
+    held: Ints,
+    place: Ints,
+    trial: Ints,
+    seen: Ints,
+    started: Ints,
+) -> int:
+    """Relaxed backfilling: a start may push the reserved jobs back, each up to its own latest start.
+
+    The latest start is the first reservation that the job ever had (`first_at`, by job, -1: none yet) plus
+    relax * (that - arrival) + slack * estimate. `held`, `place`, `trial` are working space of `depth` entries.
+    """
+    n_started = 0
+    open_plan(cap, now)
+    blocked = 0
+    j = 0
+    phase = 0  # 0: in queue order while reservations are left; 1: the rest in backfill order
+    while True:
+        if phase == 0 and blocked >= depth:
+            phase = 1
+            if other:
+                _mark(seen, queue, j, 1)
+                j = 0
+        if j >= n:
+            break
+        job = backfill[j] if phase == 1 and other else queue[j]
+        j += 1
+        if phase == 1 and other and seen[job] != 0:
+            continue
+        if fits_now(cap, job) and _moves_over(
+            cap, now, job, estimate, arrive, relax, slack, first_at, held, place, trial, blocked
+        ):
+            start(cap, job, now, now + estimate[job])
+            started[n_started] = job
+            n_started += 1
+        elif phase == 0:
+            at = earliest_fit(cap, job, now, estimate[job])
+            reserve(cap, job, at, estimate[job])
+            held[blocked] = job
+            place[blocked] = at
+            blocked += 1
+            if first_at[job] < 0:
+                first_at[job] = at
+    if other:
+        _mark(seen, queue, n, 0)
+    return n_started
+
+
+@inner
+def _moves_over(
+    cap: Any, now: int, job: int, estimate: Ints, arrive: Ints, relax: float, slack: float, first_at: Ints,
+    held: Ints, place: Ints, trial: Ints, blocked: int,
+) -> bool:  # fmt: skip
+    """Try to start `job` now with the reserved jobs placed anew after it; undone if one of them gets too late."""
+    if fits_plan(cap, job, now, estimate[job]):
+        reserve(cap, job, now, estimate[job])
+        return True
+    for b in range(blocked):
+        unreserve(cap, held[b], place[b], estimate[held[b]])
+    good = fits_plan(cap, job, now, estimate[job])
+    if good:
+        reserve(cap, job, now, estimate[job])
+        done = 0
+        for b in range(blocked):
+            other = held[b]
+            at = earliest_fit(cap, other, now, estimate[other])
+            latest = first_at[other]
+            latest += int(relax * (first_at[other] - arrive[other])) + int(slack * estimate[other])
+            if at > max(latest, place[b]):
+                good = False
+                break
+            reserve(cap, other, at, estimate[other])
+            trial[b] = at
+            done += 1
+        if good:
+            for b in range(blocked):
+                place[b] = trial[b]
+            return True
+        for b in range(done):
+            unreserve(cap, held[b], trial[b], estimate[held[b]])
+        unreserve(cap, job, now, estimate[job])
+    for b in range(blocked):
+        reserve(cap, held[b], place[b], estimate[held[b]])
+    return False

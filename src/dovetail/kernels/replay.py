@@ -1,0 +1,206 @@
+"""The whole-trace replay: moments in turn, one pass each, resumable at any of them.
+
+All of its state is in arrays that the caller owns, so a caller can stop it at an instant, change estimates, copy
+the state and go on. It returns a code that says why it stopped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.kernels.capacity import release, room
+from dovetail.kernels.compile import inner, jit
+from dovetail.kernels.heap import pop, push
+from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
+from dovetail.kernels.rules import by_arrival, decide, ended
+from dovetail.kernels.run import (
+    AFTER, ARRIVE, ARRIVED, BACK_KEY, BACK_QUEUE, BETWEEN, CHILD, END_AT, END_JOB, ENDED, ESTIMATE, HELD, KEY, KEYED,
+    LAST, NEVER, NEWS_LIST, NEXT, NOW, PASSES, PHASE, PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, RUNTIME, SIBLING,
+    SIZE, START, STARTED, SUBMIT, THINK, TOLD, WAITING, Ints, Run,
+)  # fmt: skip
+
+# Why the replay came back.
+DONE, REACHED, NEWS, KEYS, GROW = range(5)
+"""DONE: nothing is left to happen. REACHED: the next moment is later than `until`. NEWS: jobs ended or arrived
+(listed in `news`) and the caller asked to be told before the pass. KEYS: the order's keys are the caller's, and
+are wanted for `queue` now. GROW: an array is too short for what comes next."""
+
+
+@jit
+def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
+    """Go on from where the state is until `until`, or until the caller is needed."""
+    info = run.info
+    asks = rule.order == GIVEN_PER_PASS or rule.backfill == GIVEN_PER_PASS
+    while True:
+        if info[PHASE] == BETWEEN:
+            now = _next_moment(run, rule)
+            if now == NEVER:
+                return DONE
+            if now > until:
+                return REACHED
+            if not _has_room(cap, run, now):
+                return GROW
+            info[NOW] = now
+            _ends(cap, run, rule, now)
+            _arrivals(run, now)
+            info[PHASE] = TOLD
+            if rule.stop_for_news and info[ENDED] + info[ARRIVED] > 0:
+                return NEWS
+        now = info[NOW]
+        if info[PHASE] == TOLD:
+            _enqueue(run, rule, now)
+            info[PHASE] = KEYED
+            if asks and info[WAITING] > 0 and (rule.every_s == 0 or now % rule.every_s == 0):
+                return KEYS
+        if rule.every_s == 0 or (info[WAITING] > 0 and now % rule.every_s == 0):
+            info[PASSES] += 1
+            _carry_out(run, rule, decide(rule, cap, run, now), now)
+        info[PHASE] = BETWEEN
+
+
+@inner
+def _next_moment(run: Run, rule: Any) -> int:
+    """The next instant at which a job arrives or ends, or a periodic pass is due; NEVER if nothing will happen."""
+    info = run.info
+    feedback = run.links.shape[1] > 0
+    last = min(run.jobs.shape[1], info[LAST])
+    while feedback and info[NEXT] < last and run.links[AFTER, info[NEXT]] >= 0:
+        info[NEXT] += 1  # it arrives when the other job has ended
+    at = NEVER
+    if info[NEXT] < last:
+        at = run.jobs[SUBMIT, info[NEXT]]
+    if info[RUNNING] > 0:
+        at = min(at, run.lists[END_AT, 0])
+    if info[HELD] > 0:
+        at = min(at, run.held[0, 0])
+    if rule.every_s > 0 and info[WAITING] > 0:
+        tick = (info[NOW] // rule.every_s + 1) * rule.every_s
+        at = min(at, tick)
+    return at
+
+
+@inner
+def _has_room(cap: Any, run: Run, now: int) -> bool:
+    """Whether all arrays are long enough for whatever this moment brings."""
+    info = run.info
+    last = min(run.jobs.shape[1], info[LAST])
+    most = info[WAITING] + info[HELD]
+    if run.links.shape[1] > 0:
+        i = 0
+        while i < info[RUNNING]:  # an end may bring arrivals in the same moment
+            child = run.links[CHILD, run.lists[END_JOB, i]] if run.lists[END_AT, i] == now else -1
+            while child >= 0:
+                most += 1
+                child = run.links[SIBLING, child]
+            i += 1
+    i = info[NEXT]
+    while i < last and run.jobs[SUBMIT, i] == now:
+        most += 1
+        i += 1
+    enough = most <= run.lists.shape[1] and info[RUNNING] + most <= run.lists.shape[1] and room(cap, most)
+    return enough and info[RUNNING] + most <= run.lists.shape[1]
+
+
+@inner
+def _ends(cap: Any, run: Run, rule: Any, now: int) -> None:
+    """Give back what the jobs that end now have used."""
+    info = run.info
+    n = 0
+    while info[RUNNING] > 0 and run.lists[END_AT, 0] == now:
+        job = run.lists[END_JOB, 0]
+        info[RUNNING] = pop(run.lists[END_AT], run.lists[END_JOB], info[RUNNING])
+        end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
+        release(cap, job, now, end)
+        ended(rule, cap, run, job, now, end)
+        if run.links.shape[1] > 0:
+            child = run.links[CHILD, job]
+            while child >= 0:
+                info[HELD] = push(run.held[0], run.held[1], info[HELD], now + run.links[THINK, child], child)
+                child = run.links[SIBLING, child]
+        run.lists[NEWS_LIST, n] = job
+        n += 1
+    info[ENDED] = n
+
+
+@inner
+def _arrivals(run: Run, now: int) -> None:
+    """List the jobs that arrive now, in order of their numbers."""
+    info = run.info
+    feedback = run.links.shape[1] > 0
+    last = min(run.jobs.shape[1], info[LAST])
+    arrived = 0
+    while True:
+        while feedback and info[NEXT] < last and run.links[AFTER, info[NEXT]] >= 0:
+            info[NEXT] += 1
+        job = -1
+        if info[NEXT] < last and run.jobs[SUBMIT, info[NEXT]] == now:
+            job = info[NEXT]
+        if info[HELD] > 0 and run.held[0, 0] == now and (job < 0 or run.held[1, 0] < job):
+            job = run.held[1, 0]
+            info[HELD] = pop(run.held[0], run.held[1], info[HELD])
+        elif job >= 0:
+            info[NEXT] += 1
+        if job < 0:
+            break
+        if job < last:
+            run.jobs[ARRIVE, job] = now
+            run.lists[NEWS_LIST, info[ENDED] + arrived] = job
+            arrived += 1
+    info[ARRIVED] = arrived
+
+
+@inner
+def _enqueue(run: Run, rule: Any, now: int) -> None:
+    """Put the jobs that arrived into the queue; their estimates are known by now."""
+    info = run.info
+    unsorted = by_arrival(rule)
+    for i in range(info[ENDED], info[ENDED] + info[ARRIVED]):
+        job = run.lists[NEWS_LIST, i]
+        n = info[WAITING]
+        info[WAITING] = n + 1
+        if unsorted:
+            run.lists[QUEUE, n] = job
+            continue
+        size, estimate = run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
+        run.keys[KEY, job] = key_of(rule.order, now, size, estimate, now, run.keys[KEY, job])
+        insert(run.lists[QUEUE], n, job, run.keys[KEY])
+        if rule.backfill >= 0:
+            run.keys[BACK_KEY, job] = key_of(rule.backfill, now, size, estimate, now, run.keys[BACK_KEY, job])
+            insert(run.lists[BACK_QUEUE], n, job, run.keys[BACK_KEY])
+
+
+@inner
+def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
+    """Let the chosen jobs run, and take them out of the queues."""
+    info = run.info
+    if rule.keep_expected:
+        for i in range(n_started):
+            run.jobs[PROMISED_LAST, run.lists[STARTED, i]] = now
+        for i in range(info[WAITING]):
+            job = run.lists[QUEUE, i]
+            if run.jobs[PROMISED_FIRST, job] < 0:
+                run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+    if n_started == 0:
+        return
+    for i in range(n_started):
+        job = run.lists[STARTED, i]
+        run.jobs[START, job] = now
+        info[RUNNING] = push(run.lists[END_AT], run.lists[END_JOB], info[RUNNING], now + run.jobs[RUNTIME, job], job)
+    n = info[WAITING]
+    _compact(run.lists[QUEUE], n, run.jobs[START])
+    if rule.backfill >= 0 and not by_arrival(rule):
+        _compact(run.lists[BACK_QUEUE], n, run.jobs[START])
+    info[WAITING] = n - n_started
+
+
+@inner
+def _compact(queue: Ints, n: int, start: Ints) -> None:
+    """Take the started jobs out of a queue."""
+    m = 0
+    while m < n and start[queue[m]] < 0:
+        m += 1
+    for i in range(m + 1, n):
+        job = queue[i]
+        if start[job] < 0:
+            queue[m] = job
+            m += 1

@@ -1,0 +1,191 @@
+"""Rules: a policy as numbers, and how it decides within a replay. The type of the rule chooses the code, so a
+replay is compiled with one kind of rule only.
+
+    decide(rule, cap, run, now)             one pass; returns how many jobs start, the first in the STARTED list
+    ended(rule, cap, run, job, now, end)    a job that was to end at `end` ended now, and its capacity is back
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dovetail.kernels.capacity import unreserve
+from dovetail.kernels.compile import inner
+from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, start_due
+from dovetail.kernels.order import key_of, moves, sort_by_key
+from dovetail.kernels.passes import list_pass, slack_pass
+from dovetail.kernels.run import (
+    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, ORDER, PROMISED_FIRST,
+    PROMISED_LAST, QUEUE, RUNNING, SEEN, SIZE, SPARE, SPARE_2, SPARE_3, START, STARTED, WAITING, Floats, Ints, Run,
+)  # fmt: skip
+from dovetail.kernels.seam import answers, seam
+
+decide = seam("decide")
+ended = seam("ended")
+
+
+class ListRule(NamedTuple):
+    """List scheduling: an order and a reservation depth."""
+
+    order: int
+    backfill: int
+    """Order in which the rest is looked at after the last reservation; -1: the same order."""
+    depth: int
+    starve_s: int
+    """Jobs that have waited so long come first, in order of arrival; NEVER: no such rule."""
+    every_s: int
+    """Passes happen only at multiples of this; 0: at each moment in which a job arrived or ended."""
+    stop_for_news: bool
+    keep_expected: bool
+    """Write the planned start of each job that has one to PROMISED_LAST, and the first ever to PROMISED_FIRST."""
+
+
+class SlackRule(NamedTuple):
+    """List scheduling whose reservations may be pushed back a little."""
+
+    order: int
+    backfill: int
+    depth: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    relax: float
+    slack: float
+
+
+class ConservativeRule(NamedTuple):
+    """Conservative backfilling: FCFS, everyone promised, promises kept."""
+
+    order: int
+    backfill: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    sweep: int
+    bounded: bool
+    """Estimates are upper bounds of the run times: no running job can outlive one."""
+
+
+@inner
+def by_arrival(rule: Any) -> bool:
+    """Whether the queue is kept in order of arrival and sorted anew at each pass."""
+    return rule.starve_s < NEVER or moves(rule.order) or (rule.backfill >= 0 and moves(rule.backfill))
+
+
+@inner
+def _sorted(run: Run, rule: Any, now: int, code: int, key: Floats, out: Ints) -> None:
+    """Write the waiting jobs to `out` in the order of this pass: the starving first, then by key."""
+    n = run.info[WAITING]
+    m = 0
+    for i in range(n):
+        job = run.lists[QUEUE, i]
+        if now - run.jobs[ARRIVE, job] >= rule.starve_s:
+            out[m] = job
+            m += 1
+    starving = m
+    for i in range(n):
+        job = run.lists[QUEUE, i]
+        if now - run.jobs[ARRIVE, job] < rule.starve_s:
+            key[job] = key_of(code, run.jobs[ARRIVE, job], run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, key[job])
+            out[m] = job
+            m += 1
+    sort_by_key(out, starving, n, key, run.lists[SPARE])
+
+
+@inner
+def _sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
+    """The queue in the two orders of this pass."""
+    queue, back = run.lists[QUEUE], run.lists[BACK_QUEUE]
+    if by_arrival(rule):
+        queue = run.lists[ORDER]
+        _sorted(run, rule, now, rule.order, run.keys[KEY], queue)
+        if rule.backfill >= 0:
+            back = run.lists[BACK_ORDER]
+            _sorted(run, rule, now, rule.backfill, run.keys[BACK_KEY], back)
+    return queue, back
+
+
+@inner
+def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
+    n = run.info[WAITING]
+    if n == 0:
+        return 0
+    queue, back = _sort_if_moving(run, rule, now)
+    return list_pass(
+        cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.backfill >= 0, rule.depth,
+        run.jobs[PROMISED_LAST], rule.keep_expected, run.jobs[SEEN], run.lists[SPARE], run.lists[STARTED],
+    )  # fmt: skip
+
+
+@inner
+def _decide_slack(rule: SlackRule, cap: Any, run: Run, now: int) -> int:
+    n = run.info[WAITING]
+    if n == 0:
+        return 0
+    queue, back = _sort_if_moving(run, rule, now)
+    return slack_pass(
+        cap, now, run.jobs[ESTIMATE], run.jobs[ARRIVE], queue, n, back, rule.backfill >= 0, rule.depth, rule.relax,
+        rule.slack, run.jobs[PROMISED_FIRST], run.lists[SPARE], run.lists[SPARE_2], run.lists[SPARE_3],
+        run.jobs[SEEN], run.lists[STARTED],
+    )  # fmt: skip
+
+
+@inner
+def _ended_nothing(rule: Any, cap: Any, run: Run, job: int, now: int, end: int) -> None:
+    """The next pass starts from scratch anyway."""
+
+
+@inner
+def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> None:
+    compress(
+        cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], rule.sweep, run.keys[BACK_KEY],
+        run.lists[ORDER], run.lists[SPARE],
+    )  # fmt: skip
+
+
+@inner
+def _ended_conservative(rule: ConservativeRule, cap: Any, run: Run, job: int, now: int, end: int) -> None:
+    if end > now:
+        unreserve(cap, job, now, end - now)
+    if rule.sweep == EACH_END:
+        _compress(rule, cap, run, now, run.info[WAITING])
+
+
+@inner
+def _outdated(run: Run, now: int, n: int) -> bool:
+    """Whether a running job has outlived its estimate, or a promise could not be kept."""
+    for i in range(run.info[RUNNING]):
+        job = run.lists[END_JOB, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
+            return True
+    for i in range(n):
+        if run.jobs[PROMISED_LAST, run.lists[QUEUE, i]] < now:
+            return True
+    return False
+
+
+@inner
+def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -> int:
+    info = run.info
+    n = info[WAITING] - info[ARRIVED]  # the queue is in order of arrival: the new ones stand last
+    if not rule.bounded and _outdated(run, now, n):
+        rebuild(
+            cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], run.keys[BACK_KEY],
+            run.lists[ORDER], run.lists[SPARE],
+        )  # fmt: skip
+    elif info[ENDED] > 0 and rule.sweep != EACH_END:
+        _compress(rule, cap, run, now, n)
+    for i in range(n, info[WAITING]):
+        job = run.lists[QUEUE, i]
+        promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
+        run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+    return start_due(
+        cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], info[WAITING], run.jobs[PROMISED_LAST], run.lists[STARTED]
+    )
+
+
+answers(ListRule, decide=_decide_list, ended=_ended_nothing)
+answers(SlackRule, decide=_decide_slack, ended=_ended_nothing)
+answers(ConservativeRule, decide=_decide_conservative, ended=_ended_conservative)

@@ -1,0 +1,56 @@
+"""Run: the whole state of a replay, in arrays that the caller owns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+NEVER = 1 << 62
+
+# Positions in Run.info.
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST = range(10)
+"""NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
+in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
+one on never arrive."""
+INFO = 10
+
+# Phases of a moment.
+BETWEEN, TOLD, KEYED = range(3)
+
+# Rows of Run.jobs, one value per job, in order of submit.
+SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN = range(9)
+JOB_ROWS = 9
+
+# Rows of Run.keys.
+KEY, BACK_KEY = range(2)
+
+# Rows of Run.links: user feedback. The job whose end brings this one, the pause after it, the first job that waits
+# for this one's end, the next one that waits for the same; -1: none.
+AFTER, THINK, CHILD, SIBLING = range(4)
+
+# Rows of Run.lists.
+QUEUE, BACK_QUEUE, ORDER, BACK_ORDER, STARTED, NEWS_LIST, END_AT, END_JOB, SPARE, SPARE_2, SPARE_3 = range(11)
+"""QUEUE: the waiting jobs, in order of their keys, or of arrival where keys move. BACK_QUEUE: the same in the backfill
+order. ORDER, BACK_ORDER: the same, sorted for one pass. END_AT, END_JOB: heap of the running jobs by their ends."""
+LIST_ROWS = 11
+
+
+class Run(NamedTuple):
+    """The state of a replay, in few arrays because each costs time at every call."""
+
+    info: Ints
+    jobs: Ints
+    """JOB_ROWS rows, one column per job."""
+    keys: Floats
+    """Keys of the order and of the backfill order: the caller's for a GIVEN order, else working space."""
+    links: Ints
+    """Four rows, one column per job; no columns where there is no feedback."""
+    held: Ints
+    """Heap of the arrivals that feedback has brought: instants, jobs."""
+    lists: Ints
+    """LIST_ROWS rows; as many columns as jobs may wait and run at once."""

@@ -1,0 +1,77 @@
+"""All numbers of one schedule in one flat dictionary, for tables, files and reports."""
+
+from __future__ import annotations
+
+from dovetail.metrics import fairness, jobs, system
+from dovetail.metrics.classes import NARROW, SHORT_S, classes
+from dovetail.metrics.exact import Floats
+from dovetail.model.schedule import Schedule
+
+
+def summarize(
+    schedule: Schedule,
+    *,
+    counting: str = "all",
+    bound_s: float = 10,
+    short_s: int = SHORT_S,
+    narrow: int = NARROW,
+) -> dict[str, float]:
+    """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order.
+
+    Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
+    the metrics over jobs and to the classes, not to the cluster and its queue.
+    """
+    return {
+        **_of_jobs(schedule, counting, bound_s, short_s, narrow),
+        **_of_system(system.timeline(schedule)),
+    }
+
+
+def _of_jobs(
+    schedule: Schedule, counting: str, bound_s: float, short_s: int, narrow: int
+) -> dict[str, float]:
+    measured = jobs.outcomes(schedule, counting)
+    slowdowns = jobs.slowdowns(measured, bound_s)
+    found: dict[str, float] = {
+        "jobs": len(schedule.start),
+        "jobs_counted": len(measured),
+        "jobs_unstarted": int((schedule.start < 0).sum()),
+        "bsld": jobs.mean(slowdowns),
+        "slowdown": jobs.slowdown(measured),
+        "af_s": jobs.af_s(measured),
+        "awf_s": jobs.awf_s(measured),
+        "awq_s": jobs.awq_s(measured),
+        "p2sf_s": fairness.pasf_s(measured, 2),
+        "l2_response_s": fairness.lp_response_s(measured, 2),
+        "l3_response_s": fairness.lp_response_s(measured, 3),
+        "mean_wait_s": jobs.mean_wait_s(measured),
+        **jobs.spread(measured.wait, "wait", "_s"),
+        **jobs.spread(slowdowns, "bsld"),
+    }
+    for name, mask in classes(measured, short_s, narrow).items():
+        inside = _of_class(measured.where(mask), slowdowns[mask])
+        found |= {f"{name}_{key}": value for key, value in inside.items()}
+    return found
+
+
+def _of_class(members: jobs.Outcomes, slowdowns: Floats) -> dict[str, float]:
+    return {
+        "jobs": len(members),
+        "bsld": jobs.mean(slowdowns),
+        "mean_wait_s": jobs.mean_wait_s(members),
+        **jobs.spread(members.wait, "wait", "_s"),
+        **jobs.spread(slowdowns, "bsld"),
+    }
+
+
+def _of_system(line: system.Timeline) -> dict[str, float]:
+    return {
+        "utilization": system.utilization(line),
+        "utilization_variance": system.utilization_variance(line),
+        "loss_of_capacity": system.loss_of_capacity(line),
+        "makespan_s": system.makespan_s(line),
+        "mean_queue_jobs": system.mean_queue_jobs(line),
+        "max_queue_jobs": system.max_queue_jobs(line),
+        "mean_queue_processors": system.mean_queue_processors(line),
+        "max_queue_processors": system.max_queue_processors(line),
+    }

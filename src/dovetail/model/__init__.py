@@ -1,0 +1,1 @@
+"""The nouns. Plain, frozen, without input or output."""

@@ -1,0 +1,20 @@
+"""Plan: what a policy answers at one instant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Jobs to start now, and what the policy says of the others. Jobs are named by their index in the state.
+
+    `promised` maps a waiting job to the start that it was promised and may count on while estimates are upper
+    bounds; `expected` to a start that is only foreseen; `reasons` says why a job waits.
+    """
+
+    starts: Sequence[int] = ()
+    promised: Mapping[int, int] = field(default_factory=dict)
+    expected: Mapping[int, int] = field(default_factory=dict)
+    reasons: Mapping[int, str] = field(default_factory=dict)

@@ -1,0 +1,39 @@
+"""Schedule: what a replay realised, one value per job, in the order of its workload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dovetail.model.cluster import Cluster
+from dovetail.model.workload import Ints, Workload
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Realised starts of all jobs of a workload. A job that was never started has start -1.
+
+    `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
+    `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
+    """
+
+    workload: Workload
+    cluster: Cluster
+    policy: str
+    estimate: str
+    start: Ints
+    arrive: Ints
+    promised_first: Ints
+    promised_last: Ints
+    passes: int
+    seed: int = 0
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def end(self) -> Ints:
+        """When each job ended: start plus run time."""
+        return self.start + self.workload.runtime
+
+    @property
+    def wait(self) -> Ints:
+        """Seconds from arrival to start."""
+        return self.start - self.arrive

@@ -1,0 +1,40 @@
+"""State: all that a policy may see at one instant. Estimates, never run times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dovetail.model.plan import Plan
+from dovetail.model.workload import Ints
+
+
+@dataclass(frozen=True)
+class State:
+    """One instant of a cluster.
+
+    `waiting`, `running`, `arrived` and `ended` hold job numbers: positions in the columns `submit`, `size`,
+    `limit`, `estimate`, `user` (one value per job; only jobs that have arrived may be looked at).
+    `waiting` is in order of arrival, then line; so is `arrived`, the part of it that is new in this moment.
+    `standing` is the plan that the policy gave in the last pass.
+    """
+
+    now: int
+    processors: int
+    free: int
+    waiting: Ints
+    running: Ints
+    arrived: Ints
+    ended: Ints
+    submit: Ints
+    size: Ints
+    limit: Ints
+    estimate: Ints
+    user: Ints
+    start: Ints
+    """When each running job started; -1 for jobs that wait."""
+    seed: int = 0
+    standing: Plan = field(default_factory=Plan)
+
+    def expected_end(self, job: int) -> int:
+        """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""
+        return max(int(self.start[job] + self.estimate[job]), self.now + 1)

@@ -1,0 +1,180 @@
+"""Workload: an immutable, columnar set of jobs that knows where it came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
+"""Columns that every workload has: int64, seconds and processors; -1 where history does not know."""
+
+OPTIONAL: Final = (
+    "user", "group", "name", "queue", "partition", "status",
+    "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "line",
+)  # fmt: skip
+"""Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
+`after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
+(field 18); `line` is the line of the source file."""
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """Jobs that were read and not kept: the line, the id and the reason of each. Nothing is lost silently."""
+
+    line: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    id: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    reason: npt.NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
+    reasons: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def counts(self) -> dict[str, int]:
+        """How many jobs each reason set aside, in the order in which the reasons applied."""
+        per = np.bincount(self.reason, minlength=len(self.reasons))
+        return {text: int(n) for text, n in zip(self.reasons, per, strict=True) if n}
+
+    def with_more(self, line: Ints, job_id: Ints, reason: str) -> SetAside:
+        """These and the given jobs, all for one reason."""
+        known = self.reasons if reason in self.reasons else (*self.reasons, reason)
+        code = np.full(len(line), known.index(reason), np.int16)
+        return SetAside(
+            np.concatenate([self.line, line]),
+            np.concatenate([self.id, job_id]),
+            np.concatenate([self.reason, code]),
+            known,
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that was done to a workload: a filter, a transform. `removed` and `changed` count jobs."""
+
+    name: str
+    removed: int = 0
+    changed: int = 0
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a workload came from and all that was done to it since."""
+
+    source: str
+    sha256: str = ""
+    """Hash of the source's bytes (after decompression), empty for generated workloads."""
+    lines: int = 0
+    """Job lines read from the source: equals jobs kept plus jobs set aside."""
+    acknowledge: str = ""
+    """Whom to thank when results are shown, as the log's header asks."""
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Jobs in order of (submit, line), one array per column; arrays are read-only.
+
+    `processors` is the size of the machine that the log describes (SWF header MaxProcs), 0 if unknown.
+    """
+
+    name: str
+    columns: Mapping[str, Column]
+    processors: int
+    provenance: Provenance
+    set_aside: SetAside = field(default_factory=SetAside)
+    header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        missing = [c for c in REQUIRED if c not in self.columns]
+        if missing:
+            raise ValueError(f"workload {self.name!r} lacks the columns {missing}; every workload has {REQUIRED}")
+        unknown = [c for c in self.columns if c not in REQUIRED and c not in OPTIONAL]
+        if unknown:
+            raise ValueError(f"workload {self.name!r} has unknown columns {unknown}; known: {REQUIRED + OPTIONAL}")
+        n = len(self.columns["id"])
+        frozen: dict[str, Column] = {}
+        for name, values in self.columns.items():
+            if len(values) != n:
+                raise ValueError(f"column {name!r} has {len(values)} values, column 'id' has {n}")
+            kind = np.float64 if name == "cpu_s" else np.int64
+            array = np.ascontiguousarray(values, dtype=kind)
+            view = array.view()
+            view.flags.writeable = False
+            frozen[name] = view
+        submit = frozen["submit"]
+        if n > 1 and bool(np.any(submit[1:] < submit[:-1])):
+            raise ValueError(f"workload {self.name!r}: jobs must be in order of submit; sort them first")
+        object.__setattr__(self, "columns", MappingProxyType(frozen))
+        object.__setattr__(self, "header", MappingProxyType(dict(self.header)))
+
+    def __len__(self) -> int:
+        return len(self.columns["id"])
+
+    def __getitem__(self, column: str) -> Column:
+        return self.columns[column]
+
+    def __contains__(self, column: str) -> bool:
+        return column in self.columns
+
+    @property
+    def submit(self) -> Ints:
+        return self.columns["submit"]
+
+    @property
+    def size(self) -> Ints:
+        return self.columns["size"]
+
+    @property
+    def runtime(self) -> Ints:
+        return self.columns["runtime"]
+
+    @property
+    def limit(self) -> Ints:
+        return self.columns["limit"]
+
+    def get(self, column: str) -> Ints:
+        """An int64 column, or -1 for every job where the workload does not have it."""
+        if column in self.columns:
+            return self.columns[column]
+        return np.full(len(self), -1, np.int64)
+
+    def take(self, keep: npt.NDArray[np.bool_], reason: str) -> Workload:
+        """The jobs where `keep` is true; the others are set aside for `reason`. Records the step."""
+        gone = ~keep
+        n_gone = int(gone.sum())
+        step = Step(reason, removed=n_gone)
+        if not n_gone:
+            return self.with_step(step)
+        aside = self.set_aside.with_more(self.get("line")[gone], self["id"][gone], reason)
+        columns = {name: values[keep] for name, values in self.columns.items()}
+        return replace(self, columns=columns, set_aside=aside).with_step(step)
+
+    def with_columns(self, step: Step, **columns: Column) -> Workload:
+        """The same jobs with some columns replaced or added, re-sorted by submit (stable). Records the step."""
+        merged: dict[str, Column] = {**self.columns, **columns}
+        submit = merged["submit"]
+        if len(submit) > 1 and bool(np.any(submit[1:] < submit[:-1])):
+            order = np.argsort(submit, kind="stable")
+            merged = {name: values[order] for name, values in merged.items()}
+        return replace(self, columns=merged).with_step(step)
+
+    def with_step(self, step: Step) -> Workload:
+        past = self.provenance
+        return replace(self, provenance=replace(past, steps=(*past.steps, step)))
+
+    def digest(self) -> str:
+        """SHA-256 over the columns that a replay reads. Same digest, same jobs."""
+        h = hashlib.sha256()
+        for name in (*REQUIRED, "user", "after", "think_s"):
+            if name in self.columns:
+                h.update(name.encode())
+                h.update(self.columns[name].astype("<i8", copy=False).tobytes())
+        return h.hexdigest()

@@ -1,0 +1,165 @@
+"""Scenarios: the same workload with more load, over a shorter stretch, with fewer jobs or users.
+
+Each function returns a new workload and records what it did as a step, named as `apply` would read it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.errors import SettingError
+from dovetail.model.workload import Column, Ints, Step, Workload
+from dovetail.units import parse_duration
+
+WEEK_S: Final = 604_800
+
+
+def offered_load(workload: Workload) -> float:
+    """The work that arrives over what the machine could do meanwhile.
+
+    sum(size x run time) / (processors x span); the span is from the first submit to the last. Unknown sizes
+    and run times count as 0.
+    """
+    if workload.processors < 1:
+        raise SettingError(f"{workload.name}: its processors are unknown, so it has no load")
+    span_s = int(workload.submit[-1] - workload.submit[0]) if len(workload) else 0
+    if span_s < 1:
+        raise SettingError(f"{workload.name}: its jobs are submitted within one second, so it has no load")
+    size, runtime = np.maximum(workload.size, 0), np.maximum(workload.runtime, 0)
+    return float(np.dot(size.astype(np.float64), runtime)) / (workload.processors * span_s)
+
+
+def scale_load(workload: Workload, factor: float) -> Workload:
+    """Arrivals `factor` times as dense: each submit's distance from the first is divided by it.
+
+    The distance is rounded to the nearest second (an exact half to the even one), so no error adds up; the
+    first submit stays. The daily cycle is stretched or squeezed along with the rest.
+    """
+    return _scaled(workload, factor, f"scale-load={factor:g}")
+
+
+def set_load(workload: Workload, load: float) -> Workload:
+    """`scale_load` with the factor that makes the offered load this; exact but for rounding to seconds."""
+    _positive("load", load)
+    return _scaled(workload, load / offered_load(workload), f"set-load={load:g}")
+
+
+def span(workload: Workload, begin_s: int, end_s: int) -> Workload:
+    """The jobs with begin <= submit < end, in the workload's own seconds. Times are kept as they are."""
+    if begin_s >= end_s:
+        raise SettingError(f"a span begins before it ends, got {begin_s}..{end_s}")
+    keep = (workload.submit >= begin_s) & (workload.submit < end_s)
+    return workload.take(keep, f"span={begin_s}..{end_s}")
+
+
+def weeks(workload: Workload) -> list[Workload]:
+    """Spans of seven days from the first submit on. The last may be shorter, some may be empty."""
+    if not len(workload):
+        return []
+    first, last = int(workload.submit[0]), int(workload.submit[-1])
+    return [span(workload, begin, begin + WEEK_S) for begin in range(first, last + 1, WEEK_S)]
+
+
+def sample(workload: Workload, share: float, seed: int) -> Workload:
+    """A random part of the jobs: `share` of them, to the nearest whole number."""
+    keep = np.zeros(len(workload), np.bool_)
+    keep[_choose(len(workload), share, seed)] = True
+    return workload.take(keep, f"sample={share:g} seed={seed}")
+
+
+def sample_users(workload: Workload, share: float, seed: int) -> Workload:
+    """All jobs of a random part of the users: `share` of them, to the nearest whole number.
+
+    Jobs without a known user count as the jobs of one more user.
+    """
+    if "user" not in workload:
+        raise SettingError(f"{workload.name} has no users to sample; sample jobs instead: sample={share:g}")
+    users, user = np.unique(workload["user"], return_inverse=True)
+    chosen = np.zeros(len(users), np.bool_)
+    chosen[_choose(len(users), share, seed)] = True
+    return workload.take(chosen[user], f"sample-users={share:g} seed={seed}")
+
+
+def shift_to_zero(workload: Workload) -> Workload:
+    """All submits earlier by the first one, which becomes 0."""
+    first = int(workload.submit[0]) if len(workload) else 0
+    return workload.with_columns(
+        Step("shift-to-zero", changed=len(workload) if first else 0), submit=workload.submit - first
+    )
+
+
+def apply(workload: Workload, text: str, *, seed: int = 0) -> Workload:
+    """One transform as the command line writes it: `scale-load=1.2`, `span=0d..30d`, `sample=0.1`, ..."""
+    name, equals, value = text.strip().partition("=")
+    if name not in _TRANSFORMS:
+        raise SettingError(f"no transform {name!r}; there are {_forms()}")
+    form, transform = _TRANSFORMS[name]
+    if bool(equals) != ("=" in form):
+        raise SettingError(f"{text!r} is not of the form {form}")
+    return transform(workload, value, seed)
+
+
+def _scaled(workload: Workload, factor: float, name: str) -> Workload:
+    _positive("factor", factor)
+    if not len(workload):
+        return workload.with_step(Step(name))
+    first = workload.submit[0]
+    offset = np.rint((workload.submit - first) / factor)
+    if offset[-1] + abs(float(first)) >= 2.0**53:
+        raise SettingError(
+            f"{name}: the submits would no longer be exact in whole seconds; take a larger factor"
+        )
+    submit: Column = first + offset.astype(np.int64)
+    return workload.with_columns(Step(name, changed=int(np.sum(submit != workload.submit))), submit=submit)
+
+
+def _choose(count: int, share: float, seed: int) -> Ints:
+    """Which of `count` things to keep: distinct positions, as many as the share says."""
+    if not 0 < share <= 1:
+        raise SettingError(f"a share is above 0 and at most 1, got {share:g}")
+    if seed < 0:
+        raise SettingError(f"a seed is 0 or more, got {seed}")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    chosen: npt.NDArray[np.int64] = rng.choice(count, size=math.floor(share * count + 0.5), replace=False)
+    return chosen
+
+
+def _positive(name: str, value: float) -> None:
+    if not 0 < value < math.inf:
+        raise SettingError(f"a {name} is a positive number, got {value}")
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise SettingError(f"{text!r} is not a number") from None
+
+
+def _between(text: str) -> tuple[int, int]:
+    begin, dots, end = text.partition("..")
+    if not dots:
+        raise SettingError(f"{text!r} is not a span: write its begin and end, 0d..30d")
+    try:
+        return parse_duration(begin), parse_duration(end)
+    except ValueError as error:
+        raise SettingError(str(error)) from None
+
+
+_TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
+    "scale-load": ("scale-load=FACTOR", lambda w, text, seed: scale_load(w, _number(text))),
+    "set-load": ("set-load=LOAD", lambda w, text, seed: set_load(w, _number(text))),
+    "span": ("span=BEGIN..END", lambda w, text, seed: span(w, *_between(text))),
+    "sample": ("sample=SHARE", lambda w, text, seed: sample(w, _number(text), seed)),
+    "sample-users": ("sample-users=SHARE", lambda w, text, seed: sample_users(w, _number(text), seed)),
+    "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
+}
+
+
+def _forms() -> str:
+    return ", ".join(form for form, _ in _TRANSFORMS.values())

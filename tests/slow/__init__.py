@@ -1,0 +1,1 @@
+"""Slow, obvious versions of the policies. The compiled kernels are held against them."""

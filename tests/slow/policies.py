@@ -1,0 +1,439 @@
+"""Every policy of the list family and conservative backfilling, written to be read, not to be fast.
+
+Plain Python on lists and dicts, after the rules of the design page; no code is shared with the kernels, which
+must give the same start second for every job. What the rules leave open is settled and said here:
+
+- A job larger than the cluster takes no part: it never arrives, and neither does a job that follows it.
+- With feedback, a job that follows another arrives exactly at that one's end + think, whatever its submit.
+- A moment is a second in which a job arrived or ended, and each has one pass, also when nothing waits. With
+  `every`, decisions are taken only at multiples of it, and a tick counts as a pass when somebody waits.
+- Conservative backfilling rebuilds a plan that has come undone: see `Conservative`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+Size = tuple[int, ...]
+"""One number per resource; the first is processors."""
+
+Block = tuple[int, int, Size]
+"""So much of each resource, held from the first second until just before the second."""
+
+
+@dataclass(frozen=True)
+class SlowJob:
+    """One job. `after` is the position of the job that it follows under feedback, -1 for none."""
+
+    submit: int
+    size: Size
+    runtime: int
+    estimate: int
+    after: int = -1
+    think: int = 0
+
+
+@dataclass(frozen=True)
+class ListPolicy:
+    """List scheduling: an order, and how many blocked jobs get a reservation ("strict", a number, "all").
+
+    `backfill` orders what is left of the queue once the last reservation is made (with 0 reservations: the
+    whole queue). Jobs that have waited `starvation` seconds come first, by arrival, in both orders.
+    `relax` or `slack` turns on relaxed backfilling: see `_Pass.may_start`.
+    """
+
+    order: str = "fcfs"
+    reserve: int | str = 1
+    backfill: str | None = None
+    starvation: int | None = None
+    relax: float | None = None
+    slack: float | None = None
+
+    @property
+    def depth(self) -> float:
+        """How many jobs get a reservation; strict makes none."""
+        if self.reserve == "all":
+            return math.inf
+        return 0 if self.reserve == "strict" else int(self.reserve)
+
+
+@dataclass(frozen=True)
+class Conservative:
+    """Conservative backfilling. In a moment: ends, a sweep if any job ended, arrivals, then the due starts.
+
+    `sweep` is "submit", "each-end", "repeat" or "start". In an "each-end" sweep the jobs whose end is yet to
+    be handled in this moment (in order of index) still hold their processors until their estimate is over.
+
+    When, after the ends, a running job is past its estimate or a promised start has passed, the plan has come
+    undone: it is rebuilt in place of the sweep, in order of promised start, then index. This takes estimates
+    that are too small. While they are upper bounds every promised start falls into a moment in which a job
+    ends, for what holds a job back is a block that ends just then, and each earlier end brings a sweep.
+
+    With `every`, promises are made for ticks only, so that they can be kept; ends between two ticks are
+    handled in order of end, then index.
+    """
+
+    sweep: str = "submit"
+
+
+@dataclass
+class SlowResult:
+    """One value per job, -1 for none: arrival, start, first and last promised start."""
+
+    arrive: list[int]
+    start: list[int]
+    promised_first: list[int]
+    promised_last: list[int]
+    passes: int = 0
+
+
+class Profile:
+    """Free capacity from `now` on: `free[i]` holds from `times[i]` to `times[i + 1]`, the last for ever."""
+
+    def __init__(self, now: int, capacity: Size, blocks: Iterable[Block]) -> None:
+        change: dict[int, list[int]] = {now: list(capacity)}
+        for begin, end, size in blocks:
+            if end > now:
+                _add(change, max(begin, now), size, -1)
+                _add(change, end, size, +1)
+        self.times = sorted(change)
+        self.free: list[list[int]] = []
+        level = [0] * len(capacity)
+        for time in self.times:
+            level = [a + b for a, b in zip(level, change[time], strict=True)]
+            self.free.append(level)
+
+    def fits(self, begin: int, end: int, size: Size) -> bool:
+        """Is so much free all the way from begin to end?"""
+        for i, time in enumerate(self.times):
+            if time >= end:
+                break
+            over = i + 1 == len(self.times) or self.times[i + 1] > begin
+            if over and any(f < s for f, s in zip(self.free[i], size, strict=True)):
+                return False
+        return True
+
+    def earliest(self, size: Size, estimate: int, tick: int = 1) -> int:
+        """The first time that fits, among now and the breakpoints, each rounded up to a tick."""
+        for time in self.times:
+            begin = -(-time // tick) * tick
+            if self.fits(begin, begin + estimate, size):
+                return begin
+        raise AssertionError(f"{size} never fits")
+
+    def change(self, begin: int, end: int, size: Size, sign: int) -> None:
+        """Take (-1) or give back (+1) so much from begin to end."""
+        for time in (begin, end):
+            if time not in self.times:
+                before = max(i for i, t in enumerate(self.times) if t < time)
+                self.times.insert(before + 1, time)
+                self.free.insert(before + 1, list(self.free[before]))
+        for i, time in enumerate(self.times):
+            if begin <= time < end:
+                self.free[i] = [f + sign * s for f, s in zip(self.free[i], size, strict=True)]
+
+
+def _add(change: dict[int, list[int]], time: int, size: Size, sign: int) -> None:
+    old = change.get(time, [0] * len(size))
+    change[time] = [c + sign * s for c, s in zip(old, size, strict=True)]
+
+
+def order_key(order: str, job: SlowJob, wait: int) -> float:
+    """The key of one job: lower comes first. `size` is the first resource."""
+    size, estimate = job.size[0], job.estimate
+    if order == "wfp3":
+        q = wait / estimate
+        return -(q * q * q * size)
+    if order == "unicef":
+        return -(wait / (max(math.log2(size), 1.0) * estimate))
+    if order == "xfactor":
+        return -((wait + estimate) / estimate)
+    return {
+        "fcfs": 0,
+        "sjf": estimate,
+        "ljf": -estimate,
+        "saf": size * estimate,
+        "laf": -size * estimate,
+        "spf": size * estimate * estimate,
+        "small": size,
+        "large": -size,
+    }[order]
+
+
+@dataclass
+class _Replay:
+    """The cluster, the queue and the clock of one replay."""
+
+    jobs: Sequence[SlowJob]
+    capacity: Size
+    result: SlowResult
+    now: int = 0
+    waiting: list[int] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)
+    arrived: list[int] = field(default_factory=list)
+    """Waiting jobs that the policy has not seen yet."""
+    ended: list[int] = field(default_factory=list)
+    """Jobs that ended since the last pass, in order of end, then index."""
+    first_at: dict[int, int] = field(default_factory=dict)
+    """Lists: the first reservation that each job ever got."""
+    promise: dict[int, int] = field(default_factory=dict)
+    """Conservative: where each waiting job stands in the plan."""
+
+    def by_arrival(self, jobs: Iterable[int]) -> list[int]:
+        return sorted(jobs, key=lambda j: (self.result.arrive[j], j))
+
+    def end(self, j: int) -> int:
+        return self.result.start[j] + self.jobs[j].runtime
+
+    def estimated_end(self, j: int) -> int:
+        return self.result.start[j] + self.jobs[j].estimate
+
+    def running_blocks(self) -> list[Block]:
+        """What the running jobs are taken to hold: until their estimate, or until now + 1 once it is over."""
+        return [(self.now, max(self.estimated_end(j), self.now + 1), self.jobs[j].size) for j in self.running]
+
+    def overrun(self) -> bool:
+        """Is a running job past its estimate?"""
+        return any(self.estimated_end(j) <= self.now for j in self.running)
+
+    def start(self, j: int) -> None:
+        self.result.start[j] = self.now
+        if self.result.promised_first[j] >= 0:
+            self.result.promised_last[j] = self.now
+        self.waiting.remove(j)
+        self.running.append(j)
+
+    def promised(self, j: int, at: int) -> None:
+        if self.result.promised_first[j] < 0:
+            self.result.promised_first[j] = at
+        self.result.promised_last[j] = at
+
+
+# Lists ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Pass:
+    """One pass of list scheduling: the blocks held so far, and the reservations in the order of making."""
+
+    policy: ListPolicy
+    run: _Replay
+    held: list[Block]
+    reserved: dict[int, int] = field(default_factory=dict)
+    profile: Profile | None = None
+
+    def block(self, j: int, at: int) -> Block:
+        return (at, at + self.run.jobs[j].estimate, self.run.jobs[j].size)
+
+    def view(self) -> Profile:
+        """Free capacity with everything started and reserved so far; made anew after a relaxed start."""
+        if self.profile is None:
+            blocks = self.held + [self.block(j, at) for j, at in self.reserved.items()]
+            self.profile = Profile(self.run.now, self.run.capacity, blocks)
+        return self.profile
+
+    def may_start(self, j: int) -> bool:
+        """Does the job fit now, for its whole estimate, beside all that is started and reserved?
+
+        Relaxed: does it fit beside what runs, and do the reserved jobs, put again at their earliest fit in
+        the same turn, still start no later than their latest start or their present reservation?
+        All that the plain rule lets start, this does too. With a slack of 0 it still lets more start than
+        the plain rule: a reservation that has come forward since it was first made may be pushed back there.
+        """
+        now, job = self.run.now, self.run.jobs[j]
+        if self.policy.relax is None and self.policy.slack is None:
+            return self.view().fits(now, now + job.estimate, job.size)
+        bare = Profile(now, self.run.capacity, self.held)
+        if not bare.fits(now, now + job.estimate, job.size):
+            return False
+        bare.change(*self.block(j, now), -1)
+        moved: dict[int, int] = {}
+        for r, at in self.reserved.items():
+            other = self.run.jobs[r]
+            moved[r] = bare.earliest(other.size, other.estimate)
+            if moved[r] > max(self.latest(r), at):
+                return False
+            bare.change(*self.block(r, moved[r]), -1)
+        self.reserved = moved
+        self.profile = None
+        return True
+
+    def latest(self, r: int) -> int:
+        """How late a reserved job may be pushed."""
+        first = self.run.first_at[r]
+        if self.policy.relax is not None:
+            return first + math.floor(self.policy.relax * (first - self.run.result.arrive[r]))
+        assert self.policy.slack is not None
+        return first + math.floor(self.policy.slack * self.run.jobs[r].estimate)
+
+    def start(self, j: int) -> None:
+        self.held.append(self.block(j, self.run.now))
+        if self.profile is not None:
+            self.profile.change(*self.block(j, self.run.now), -1)
+        self.run.start(j)
+
+    def reserve(self, j: int) -> None:
+        at = self.view().earliest(self.run.jobs[j].size, self.run.jobs[j].estimate)
+        self.reserved[j] = at
+        self.view().change(*self.block(j, at), -1)
+        self.run.first_at.setdefault(j, at)
+        if self.run.result.promised_first[j] < 0:
+            self.run.result.promised_first[j] = at
+
+
+def _in_order(policy: ListPolicy, order: str, run: _Replay, queue: Iterable[int]) -> list[int]:
+    def key(j: int) -> tuple[int, float, int, int]:
+        arrive = run.result.arrive[j]
+        wait = run.now - arrive
+        if policy.starvation is not None and wait >= policy.starvation:
+            return (0, 0, arrive, j)
+        return (1, order_key(order, run.jobs[j], wait), arrive, j)
+
+    return sorted(queue, key=key)
+
+
+def _list_pass(policy: ListPolicy, run: _Replay) -> None:
+    this = _Pass(policy, run, run.running_blocks())
+    backfill = policy.backfill or policy.order
+    first = backfill if policy.reserve == 0 else policy.order
+    queue = _in_order(policy, first, run, run.waiting)
+    while queue:
+        j = queue.pop(0)
+        if this.may_start(j):
+            this.start(j)
+        elif policy.reserve == "strict":
+            break
+        elif len(this.reserved) < policy.depth:
+            this.reserve(j)
+            if len(this.reserved) == policy.depth:
+                queue = _in_order(policy, backfill, run, queue)
+    for j, at in this.reserved.items():
+        run.promised(j, at)
+
+
+# Conservative -----------------------------------------------------------------------------------------------
+
+
+def _block(run: _Replay, j: int) -> Block:
+    return (run.promise[j], run.promise[j] + run.jobs[j].estimate, run.jobs[j].size)
+
+
+def _place(run: _Replay, profile: Profile, j: int, tick: int) -> None:
+    run.promise[j] = profile.earliest(run.jobs[j].size, run.jobs[j].estimate, tick)
+    profile.change(*_block(run, j), -1)
+
+
+def _sweep(run: _Replay, still_held: list[Block], order: Iterable[int], tick: int) -> bool:
+    """Take each job out and put it back at its earliest fit, all others fixed. Did any move?"""
+    plan = [_block(run, j) for j in run.promise]
+    profile = Profile(run.now, run.capacity, run.running_blocks() + still_held + plan)
+    before = dict(run.promise)
+    for j in order:
+        profile.change(*_block(run, j), +1)
+        _place(run, profile, j, tick)
+    return run.promise != before
+
+
+def _compress(run: _Replay, sweep: str, tick: int) -> None:
+    old = run.by_arrival(run.promise)
+    if sweep == "submit":
+        _sweep(run, [], old, tick)
+    elif sweep == "start":
+        _sweep(run, [], sorted(old, key=lambda j: run.promise[j]), tick)
+    elif sweep == "repeat":
+        while _sweep(run, [], old, tick):
+            pass
+    elif sweep == "each-end":
+        for i in range(len(run.ended)):
+            later = run.ended[i + 1 :]
+            held = [(run.now, run.estimated_end(j), run.jobs[j].size) for j in later]
+            _sweep(run, held, old, tick)
+    else:
+        raise ValueError(f"no sweep {sweep!r}: submit, each-end, repeat, start")
+
+
+def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
+    if run.overrun() or any(at < run.now for at in run.promise.values()):
+        order = sorted(run.promise, key=lambda j: (run.promise[j], j))
+        profile = Profile(run.now, run.capacity, run.running_blocks())
+        for j in order:
+            _place(run, profile, j, tick)
+    elif run.ended:
+        _compress(run, policy.sweep, tick)
+    if run.arrived:
+        plan = [_block(run, j) for j in run.promise]
+        profile = Profile(run.now, run.capacity, run.running_blocks() + plan)
+        for j in run.arrived:
+            _place(run, profile, j, tick)
+    for j, at in run.promise.items():
+        run.promised(j, at)
+    for j in run.by_arrival(j for j, at in run.promise.items() if at == run.now):
+        del run.promise[j]
+        run.start(j)
+
+
+# The replay -------------------------------------------------------------------------------------------------
+
+
+def slow_replay(
+    jobs: Sequence[SlowJob],
+    processors: int | Size,
+    policy: ListPolicy | Conservative,
+    *,
+    feedback: bool = False,
+    every: int | None = None,
+) -> SlowResult:
+    """Run all jobs through the policy, moment by moment."""
+    capacity = (processors,) if isinstance(processors, int) else processors
+    n = len(jobs)
+    result = SlowResult([-1] * n, [-1] * n, [-1] * n, [-1] * n)
+    run = _Replay(jobs, capacity, result)
+    coming: list[tuple[int, int]] = []
+    followers: dict[int, list[int]] = {}
+    for j, job in enumerate(jobs):
+        if any(s > c for s, c in zip(job.size, capacity, strict=True)):
+            continue
+        if feedback and job.after >= 0:
+            followers.setdefault(job.after, []).append(j)
+        else:
+            heapq.heappush(coming, (job.submit, j))
+    while coming or run.running or run.waiting:
+        run.now = _next_time(run, coming, every)
+        _ends_and_arrivals(run, coming, followers)
+        if run.waiting if every else run.ended or run.arrived:
+            result.passes += 1
+        if isinstance(policy, ListPolicy):
+            _list_pass(policy, run)
+        else:
+            _conservative_pass(policy, run, every or 1)
+        run.arrived, run.ended = [], []
+    return result
+
+
+def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None) -> int:
+    """The next second in which something is to be done."""
+    times = [run.end(j) for j in run.running]
+    if coming:
+        times.append(coming[0][0])
+    if every:
+        if run.waiting:
+            return run.now + every
+        return -(-min(times) // every) * every
+    return min(times)
+
+
+def _ends_and_arrivals(run: _Replay, coming: list[tuple[int, int]], followers: dict[int, list[int]]) -> None:
+    """Let everything happen that is due by now: the ends first, then the arrivals."""
+    run.ended = sorted((j for j in run.running if run.end(j) <= run.now), key=lambda j: (run.end(j), j))
+    for j in run.ended:
+        run.running.remove(j)
+        for follower in followers.get(j, []):
+            heapq.heappush(coming, (run.end(j) + run.jobs[follower].think, follower))
+    while coming and coming[0][0] <= run.now:
+        at, j = heapq.heappop(coming)
+        run.result.arrive[j] = at
+        run.waiting.append(j)
+        run.arrived.append(j)

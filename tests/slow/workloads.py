@@ -1,0 +1,79 @@
+"""Small, dense, random workloads with many ties: where two implementations would part, if anywhere."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Provenance, Workload
+from tests.slow.policies import Size, SlowJob, SlowResult
+
+
+def random_jobs(
+    rng: random.Random, *, resources: int = 1, too_small: bool = False, feedback: bool = False
+) -> tuple[list[SlowJob], Size]:
+    """3 to 40 jobs in order of submit, and a cluster of 1 to 32 of each resource that every job fits.
+
+    `too_small` lets some run times exceed their estimates; `feedback` makes some jobs follow earlier ones.
+    The same state of `rng` gives the same workload.
+    """
+    capacity = tuple(rng.choice((1, 2, 3, 4, 5, 8, 16, 32)) for _ in range(resources))
+    longest = rng.choice((3, 10, 40, 200))
+    estimates = [rng.randint(1, longest) for _ in range(rng.randint(1, 6))]
+    gaps = rng.choice(((0,), (0, 0, 1), (0, 1, 2, 3), (0, 0, 0, longest), (1, longest // 2 + 1)))
+    exact = rng.random() < 0.3
+    jobs: list[SlowJob] = []
+    submit = rng.randint(0, 3)
+    for j in range(rng.randint(3, 40)):
+        submit += rng.choice(gaps)
+        estimate = rng.choice(estimates) if rng.random() < 0.8 else rng.randint(1, longest)
+        runtime = estimate if exact or rng.random() < 0.2 else rng.randint(1, estimate)
+        if too_small and rng.random() < 0.3:
+            runtime = estimate + rng.randint(1, longest)
+        jobs.append(SlowJob(submit, _size(rng, capacity), runtime, estimate))
+        if feedback and j and rng.random() < 0.5:
+            jobs[j] = replace(jobs[j], after=rng.randrange(j), think=rng.choice((0, 0, 1, 5, longest)))
+    return jobs, capacity
+
+
+def _size(rng: random.Random, capacity: Size) -> Size:
+    """Often 1, a half or all; any resource but the first may be asked for not at all."""
+    size = []
+    for k, most in enumerate(capacity):
+        some = rng.choice((1, 1, (most + 1) // 2, most, rng.randint(1, most), 0 if k else 1))
+        size.append(some)
+    return tuple(size)
+
+
+def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> Workload:
+    """The same jobs as a Workload of one resource. The limit is the estimate; ids count from 1."""
+    columns = {
+        "id": np.arange(len(jobs)) + 1,
+        "submit": np.array([job.submit for job in jobs]),
+        "size": np.array([job.size[resource] for job in jobs]),
+        "runtime": np.array([job.runtime for job in jobs]),
+        "limit": np.array([job.estimate for job in jobs]),
+        "after": np.array([job.after + 1 if job.after >= 0 else -1 for job in jobs]),
+        "think_s": np.array([job.think for job in jobs]),
+    }
+    return Workload("slow", columns, capacity[resource], Provenance("made here"))
+
+
+def schedule_of(jobs: Sequence[SlowJob], capacity: Size, result: SlowResult, resource: int = 0) -> Schedule:
+    """What a slow replay gave, for the referee."""
+    return Schedule(
+        workload=workload_of(jobs, capacity, resource),
+        cluster=Cluster(capacity[resource]),
+        policy="slow",
+        estimate="limit",
+        start=np.array(result.start),
+        arrive=np.array(result.arrive),
+        promised_first=np.array(result.promised_first),
+        promised_last=np.array(result.promised_last),
+        passes=result.passes,
+    )

@@ -1,0 +1,191 @@
+"""Each transform on small workloads where the answer is plain, and on random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dovetail.errors import SettingError
+from dovetail.model.workload import Provenance, Workload
+from dovetail.workloads.scenario import (
+    WEEK_S,
+    apply,
+    offered_load,
+    sample,
+    sample_users,
+    scale_load,
+    set_load,
+    shift_to_zero,
+    span,
+    weeks,
+)
+
+
+def workload(submit: list[int], processors: int = 4, **columns: list[int]) -> Workload:
+    n = len(submit)
+    given_columns: dict[str, list[int]] = {
+        "id": list(range(1, n + 1)),
+        "submit": submit,
+        "size": [2] * n,
+        "runtime": [100] * n,
+        "limit": [200] * n,
+        **columns,
+    }
+    arrays = {name: np.array(values, np.int64) for name, values in given_columns.items()}
+    return Workload("made", arrays, processors, Provenance("made by hand", lines=n))
+
+
+TEN = workload([100 * i + 7 for i in range(10)], user=[1, 1, 2, 2, 2, 3, 3, 3, 3, 4])
+
+
+def test_the_load_counts_work_over_machine_time() -> None:
+    assert offered_load(TEN) == 10 * 2 * 100 / (4 * 900)
+    unknown = workload([0, 100], runtime=[-1, 100], size=[2, -1])
+    assert offered_load(unknown) == 0
+
+
+def test_a_workload_without_machine_or_span_has_no_load() -> None:
+    for bad in (workload([0, 9], processors=0), workload([5]), workload([5, 5]), workload([])):
+        with pytest.raises(SettingError, match="no load"):
+            offered_load(bad)
+
+
+def test_scaling_divides_distances_from_the_first_submit() -> None:
+    twice = scale_load(TEN, 2)
+    assert twice.submit.tolist() == [7 + 50 * i for i in range(10)]
+    assert offered_load(twice) == 2 * offered_load(TEN)
+    slower = scale_load(workload([10, 11, 12]), 0.3)
+    assert slower.submit.tolist() == [10, 13, 17]
+    step = twice.provenance.steps[-1]
+    assert (step.name, step.changed, step.removed) == ("scale-load=2", 9, 0)
+    assert TEN.submit.tolist() == [100 * i + 7 for i in range(10)]
+
+
+def test_rounding_does_not_add_up() -> None:
+    dense = scale_load(workload(list(range(0, 10_000, 3))), 7)
+    assert np.abs(dense.submit - np.arange(0, 10_000, 3) / 7).max() <= 0.5
+
+
+@given(
+    st.lists(st.integers(0, 10**9), min_size=1, max_size=50),
+    st.floats(0.01, 100, allow_nan=False),
+)
+def test_scaling_keeps_the_order_and_the_jobs(submit: list[int], factor: float) -> None:
+    before = workload(sorted(submit))
+    after = scale_load(before, factor)
+    assert after["id"].tolist() == before["id"].tolist()
+    assert after.submit[0] == before.submit[0]
+    exact = before.submit[0] + (before.submit - before.submit[0]) / factor
+    assert np.abs(after.submit - exact).max() <= 0.5 + 1e-4
+
+
+@given(st.floats(0.01, 3))
+def test_the_load_can_be_set(load: float) -> None:
+    long = workload(list(range(0, 1_000_000, 1000)))
+    after = set_load(long, load)
+    assert offered_load(after) == pytest.approx(load, rel=0.5 / int(after.submit[-1]) + 1e-9)
+
+
+def test_a_span_keeps_times_and_sets_the_rest_aside() -> None:
+    middle = span(TEN, 107, 307)
+    assert middle.submit.tolist() == [107, 207]
+    assert middle["user"].tolist() == [1, 2]
+    assert middle.set_aside.counts() == {"span=107..307": 8}
+    assert middle.provenance.steps[-1].removed == 8
+
+
+def test_weeks_are_a_partition() -> None:
+    rng = np.random.default_rng(0)
+    submit = np.sort(rng.integers(5, 5 * WEEK_S, 300))
+    whole = workload(submit.tolist())
+    parts = weeks(whole)
+    assert np.concatenate([p["id"] for p in parts]).tolist() == whole["id"].tolist()
+    for i, part in enumerate(parts):
+        assert ((part.submit - submit[0]) // WEEK_S == i).all()
+    assert weeks(workload([])) == []
+
+
+def test_a_sample_is_a_random_part_in_order() -> None:
+    big = workload(list(range(1000)))
+    part = sample(big, 0.1, seed=1)
+    assert len(part) == 100
+    assert (np.diff(part["id"]) > 0).all()
+    assert part.provenance.steps[-1].name == "sample=0.1 seed=1"
+    assert sample(big, 0.1, seed=1)["id"].tolist() == part["id"].tolist()
+    assert sample(big, 0.1, seed=2)["id"].tolist() != part["id"].tolist()
+    assert len(sample(big, 1, seed=1)) == 1000
+    # Over many seeds each job is kept equally often.
+    kept = np.zeros(1000)
+    for seed in range(400):
+        kept[sample(big, 0.1, seed=seed)["id"] - 1] += 1
+    z = (kept - 40) / np.sqrt(400 * 0.1 * 0.9)
+    assert np.abs(z).max() < 5
+
+
+def test_a_sample_of_users_keeps_all_their_jobs() -> None:
+    for seed in range(10):
+        part = sample_users(TEN, 0.5, seed)
+        users = set(part["user"].tolist())
+        assert len(users) == 2
+        assert part["id"].tolist() == TEN["id"][np.isin(TEN["user"], list(users))].tolist()
+    with pytest.raises(SettingError, match="no users"):
+        sample_users(workload([1, 2]), 0.5, 0)
+
+
+def test_a_shift_starts_at_zero() -> None:
+    moved = shift_to_zero(TEN)
+    assert moved.submit.tolist() == [100 * i for i in range(10)]
+    assert moved.provenance.steps[-1].changed == 10
+    assert shift_to_zero(moved).provenance.steps[-1].changed == 0
+    assert len(shift_to_zero(workload([]))) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("scale-load=1.5", scale_load(TEN, 1.5)),
+        (" set-load=0.25 ", set_load(TEN, 0.25)),
+        ("span=0..5m", span(TEN, 0, 300)),
+        ("span=0d..1d", span(TEN, 0, 86400)),
+        ("sample=0.3", sample(TEN, 0.3, 5)),
+        ("sample-users=0.5", sample_users(TEN, 0.5, 5)),
+        ("shift-to-zero", shift_to_zero(TEN)),
+    ],
+)
+def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
+    done = apply(TEN, text, seed=5)
+    assert done.digest() == same.digest()
+    assert done.provenance == same.provenance
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("scale=2", "scale-load=FACTOR, set-load=LOAD, span=BEGIN..END"),
+        ("", "scale-load=FACTOR"),
+        ("scale-load", "form scale-load=FACTOR"),
+        ("shift-to-zero=1", "form shift-to-zero"),
+        ("scale-load=fast", "not a number"),
+        ("scale-load=0", "positive"),
+        ("scale-load=-1", "positive"),
+        ("scale-load=nan", "positive"),
+        ("scale-load=1e-14", "whole seconds"),
+        ("set-load=inf", "positive"),
+        ("span=3d", "not a span"),
+        ("span=3x..4d", "not a duration"),
+        ("span=3d..3d", "begins before"),
+        ("sample=0", "share"),
+        ("sample=1.1", "share"),
+        ("sample-users=nan", "share"),
+    ],
+)
+def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:
+    with pytest.raises(SettingError, match=says):
+        apply(TEN, text)
+
+
+def test_a_negative_seed_is_refused() -> None:
+    with pytest.raises(SettingError, match="seed"):
+        sample(TEN, 0.5, -1)
