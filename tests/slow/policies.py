@@ -68,7 +68,7 @@ class Conservative:
     be handled in this moment (in order of index) still hold their processors until their estimate is over.
 
     When, after the ends, a running job is past its estimate or a promised start has passed, the plan has come
-    undone: it is rebuilt in place of the sweep, in order of promised start, then index. This takes estimates
+    undone: it is rebuilt in place of the sweep, in order of promised start, then arrival. This takes estimates
     that are too small. While they are upper bounds every promised start falls into a moment in which a job
     ends, for what holds a job back is a block that ends just then, and each earlier end brings a sweep.
 
@@ -357,7 +357,7 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
 
 def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
     if run.overrun() or any(at < run.now for at in run.promise.values()):
-        order = sorted(run.promise, key=lambda j: (run.promise[j], j))
+        order = sorted(run.by_arrival(run.promise), key=lambda j: run.promise[j])
         profile = Profile(run.now, run.capacity, run.running_blocks())
         for j in order:
             _place(run, profile, j, tick)

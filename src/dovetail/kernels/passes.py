@@ -151,8 +151,8 @@ def _reserving(
             n_started += 1
         else:
             blocked += 1
-        if keep:
-            expected[job] = at
+            if keep:
+                expected[job] = at
         j += 1
     if j >= n or blocked < depth:
         return n_started
@@ -189,6 +189,7 @@ def slack_pass(
     relax: float,
     slack: float,
     first_at: Ints,
+    expected: Ints,
     held: Ints,
     place: Ints,
     trial: Ints,
@@ -198,7 +199,8 @@ def slack_pass(
     """Relaxed backfilling: a start may push the reserved jobs back, each up to its own latest start.
 
     The latest start is the first reservation that the job ever had (`first_at`, by job, -1: none yet) plus
-    relax * (that - arrival) + slack * estimate. `held`, `place`, `trial` are working space of `depth` entries.
+    relax * (that - arrival) + slack * estimate. The reservations are written to `expected`, by job. `held`,
+    `place` and `trial` are working space.
     """
     n_started = 0
     open_plan(cap, now)
@@ -231,6 +233,8 @@ def slack_pass(
             blocked += 1
             if first_at[job] < 0:
                 first_at[job] = at
+    for b in range(blocked):
+        expected[held[b]] = place[b]
     if other:
         _mark(seen, queue, n, 0)
     return n_started

@@ -12,7 +12,7 @@ from dovetail.kernels.capacity import release, room
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
 from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
-from dovetail.kernels.rules import by_arrival, decide, ended
+from dovetail.kernels.rules import by_arrival, decide
 from dovetail.kernels.run import (
     AFTER, ARRIVE, ARRIVED, BACK_KEY, BACK_QUEUE, BETWEEN, CHILD, END_AT, END_JOB, ENDED, ESTIMATE, HELD, KEY, KEYED,
     LAST, NEVER, NEWS_LIST, NEXT, NOW, PASSES, PHASE, PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, RUNTIME, SIBLING,
@@ -41,7 +41,7 @@ def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
             if not _has_room(cap, run, now):
                 return GROW
             info[NOW] = now
-            _ends(cap, run, rule, now)
+            _ends(cap, run, now)
             _arrivals(run, now)
             info[PHASE] = TOLD
             if rule.stop_for_news and info[ENDED] + info[ARRIVED] > 0:
@@ -102,16 +102,14 @@ def _has_room(cap: Any, run: Run, now: int) -> bool:
 
 
 @inner
-def _ends(cap: Any, run: Run, rule: Any, now: int) -> None:
+def _ends(cap: Any, run: Run, now: int) -> None:
     """Give back what the jobs that end now have used."""
     info = run.info
     n = 0
     while info[RUNNING] > 0 and run.lists[END_AT, 0] == now:
         job = run.lists[END_JOB, 0]
         info[RUNNING] = pop(run.lists[END_AT], run.lists[END_JOB], info[RUNNING])
-        end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
-        release(cap, job, now, end)
-        ended(rule, cap, run, job, now, end)
+        release(cap, job, now, run.jobs[START, job] + run.jobs[ESTIMATE, job])
         if run.links.shape[1] > 0:
             child = run.links[CHILD, job]
             while child >= 0:
@@ -174,8 +172,6 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
     """Let the chosen jobs run, and take them out of the queues."""
     info = run.info
     if rule.keep_expected:
-        for i in range(n_started):
-            run.jobs[PROMISED_LAST, run.lists[STARTED, i]] = now
         for i in range(info[WAITING]):
             job = run.lists[QUEUE, i]
             if run.jobs[PROMISED_FIRST, job] < 0:
@@ -185,6 +181,8 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
     for i in range(n_started):
         job = run.lists[STARTED, i]
         run.jobs[START, job] = now
+        if run.jobs[PROMISED_FIRST, job] >= 0:
+            run.jobs[PROMISED_LAST, job] = now
         info[RUNNING] = push(run.lists[END_AT], run.lists[END_JOB], info[RUNNING], now + run.jobs[RUNTIME, job], job)
     n = info[WAITING]
     _compact(run.lists[QUEUE], n, run.jobs[START])

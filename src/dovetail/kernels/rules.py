@@ -1,8 +1,7 @@
 """Rules: a policy as numbers, and how it decides within a replay. The type of the rule chooses the code, so a
 replay is compiled with one kind of rule only.
 
-    decide(rule, cap, run, now)             one pass; returns how many jobs start, the first in the STARTED list
-    ended(rule, cap, run, job, now, end)    a job that was to end at `end` ended now, and its capacity is back
+    decide(rule, cap, run, now)     one pass; returns how many jobs start, the first in the STARTED list
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, 
 from dovetail.kernels.order import key_of, moves, sort_by_key
 from dovetail.kernels.passes import list_pass, slack_pass
 from dovetail.kernels.run import (
-    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, ORDER, PROMISED_FIRST,
+    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, NEWS_LIST, ORDER, PROMISED_FIRST,
     PROMISED_LAST, QUEUE, RUNNING, SEEN, SIZE, SPARE, SPARE_2, SPARE_3, START, STARTED, WAITING, Floats, Ints, Run,
 )  # fmt: skip
 from dovetail.kernels.seam import answers, seam
 
 decide = seam("decide")
-ended = seam("ended")
 
 
 class ListRule(NamedTuple):
@@ -127,14 +125,9 @@ def _decide_slack(rule: SlackRule, cap: Any, run: Run, now: int) -> int:
     queue, back = _sort_if_moving(run, rule, now)
     return slack_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[ARRIVE], queue, n, back, rule.backfill >= 0, rule.depth, rule.relax,
-        rule.slack, run.jobs[PROMISED_FIRST], run.lists[SPARE], run.lists[SPARE_2], run.lists[SPARE_3],
-        run.jobs[SEEN], run.lists[STARTED],
+        rule.slack, run.jobs[PROMISED_FIRST], run.jobs[PROMISED_LAST], run.lists[SPARE], run.lists[SPARE_2],
+        run.lists[SPARE_3], run.jobs[SEEN], run.lists[STARTED],
     )  # fmt: skip
-
-
-@inner
-def _ended_nothing(rule: Any, cap: Any, run: Run, job: int, now: int, end: int) -> None:
-    """The next pass starts from scratch anyway."""
 
 
 @inner
@@ -143,14 +136,6 @@ def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> N
         cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], rule.sweep, run.keys[BACK_KEY],
         run.lists[ORDER], run.lists[SPARE],
     )  # fmt: skip
-
-
-@inner
-def _ended_conservative(rule: ConservativeRule, cap: Any, run: Run, job: int, now: int, end: int) -> None:
-    if end > now:
-        unreserve(cap, job, now, end - now)
-    if rule.sweep == EACH_END:
-        _compress(rule, cap, run, now, run.info[WAITING])
 
 
 @inner
@@ -175,8 +160,14 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
             cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], run.keys[BACK_KEY],
             run.lists[ORDER], run.lists[SPARE],
         )  # fmt: skip
-    elif info[ENDED] > 0 and rule.sweep != EACH_END:
-        _compress(rule, cap, run, now, n)
+    else:
+        for i in range(info[ENDED]):
+            job = run.lists[NEWS_LIST, i]
+            end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
+            if end > now:
+                unreserve(cap, job, now, end - now)
+            if rule.sweep == EACH_END or i == info[ENDED] - 1:
+                _compress(rule, cap, run, now, n)
     for i in range(n, info[WAITING]):
         job = run.lists[QUEUE, i]
         promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
@@ -186,6 +177,6 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
     )
 
 
-answers(ListRule, decide=_decide_list, ended=_ended_nothing)
-answers(SlackRule, decide=_decide_slack, ended=_ended_nothing)
-answers(ConservativeRule, decide=_decide_conservative, ended=_ended_conservative)
+answers(ListRule, decide=_decide_list)
+answers(SlackRule, decide=_decide_slack)
+answers(ConservativeRule, decide=_decide_conservative)

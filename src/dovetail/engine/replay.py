@@ -1,0 +1,118 @@
+"""Replay: Workload x Cluster x Policy x estimate -> Schedule. The one door of this room."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+
+import numba
+import numpy as np
+
+from dovetail import __version__
+from dovetail.engine.stepper import Stepper
+from dovetail.engine.whole import Replay, new_replay
+from dovetail.errors import SettingError
+from dovetail.kernels import run as layout
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.state import State
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.base import Policy, RulePolicy
+from dovetail.predict.known import estimates
+
+Progress = Callable[[int], None]
+"""Called now and then with the number of jobs started so far."""
+
+_CHUNKS = 200
+
+
+def replay(
+    workload: Workload,
+    policy: Policy,
+    *,
+    cluster: Cluster | None = None,
+    estimate: str | Ints = "runtime",
+    feedback: bool = False,
+    every_s: int = 0,
+    seed: int = 0,
+    keep_promises: bool = False,
+    event_by_event: bool = False,
+    progress: Progress | None = None,
+) -> Schedule:
+    """Let the workload happen again on a cluster under a policy.
+
+    `estimate` is a name (predict.known) or one number per job. With `feedback`, SWF fields 17 and 18 make a job
+    arrive at an earlier job's end plus think time. With `every_s`, passes are periodic. `keep_promises` writes down
+    the reservations of list policies too (conservative backfilling always does). `event_by_event` asks the policy
+    at each moment in Python even where the compiled replay could run it whole.
+    """
+    if cluster is None:
+        cluster = Cluster(workload.processors)
+    check(workload, cluster)
+    guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
+    if every_s < 0:
+        raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
+    if isinstance(policy, RulePolicy) and not event_by_event:
+        bounded = bool(np.all(guess >= workload.runtime))
+        rule = policy.rule(every_s=every_s, bounded=bounded, keep=keep_promises)
+        whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
+        whole.keys = _keys_of(policy, workload, cluster, seed)
+        _advance(whole, workload, progress)
+        rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
+        results, passes = [whole.run.jobs[row] for row in rows], whole.passes
+    else:
+        stepper = Stepper(workload, cluster, policy, guess, seed=seed, feedback=feedback, every_s=every_s)
+        _advance(stepper, workload, progress)
+        results = [stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last]
+        passes = stepper.passes
+    versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
+    versions["python"] = platform.python_version()
+    name = estimate if isinstance(estimate, str) else "given"
+    return Schedule(workload, cluster, policy.name, name, *results, passes=passes, seed=seed, versions=versions)
+
+
+def check(workload: Workload, cluster: Cluster) -> None:
+    """A replay wants every job to be possible: known, positive, and no larger than the cluster."""
+    for column, least in (("runtime", 1), ("size", 1), ("limit", 1)):
+        bad = np.flatnonzero(workload[column] < least)
+        if len(bad):
+            raise SettingError(
+                f"{workload.name}: {len(bad)} jobs have no {column} of at least {least} (first: job"
+                f" {workload['id'][bad[0]]}); clean the workload first (`standard` does)"
+            )
+    big = np.flatnonzero(workload.size > cluster.processors)
+    if len(big):
+        raise SettingError(
+            f"{workload.name}: {len(big)} jobs need more than the cluster's {cluster.processors} processors (first: job"
+            f" {workload['id'][big[0]]} needs {workload.size[big[0]]}); clean the workload or enlarge the cluster"
+        )
+
+
+def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | None) -> None:
+    """Run to the end, stopping on the way only to say how far it is."""
+    if progress is not None and len(workload):
+        first, last = int(workload.submit[0]), int(workload.submit[-1])
+        for i in range(1, _CHUNKS + 1):
+            engine.advance(first + (last - first) * i // _CHUNKS)
+            progress(engine.started)
+    engine.advance()
+    if progress is not None:
+        progress(len(workload))
+
+
+def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[[Replay], Ints]:
+    """A user's order as the compiled replay asks for it: the keys of the jobs that wait now."""
+    none = np.empty(0, np.int64)
+    user = workload.get("user") if policy.keys.__func__ is not RulePolicy.keys else none
+
+    def keys(at: Replay) -> Ints:
+        jobs, info = at.run.jobs, at.run.info
+        running = at.run.lists[layout.END_JOB, : info[layout.RUNNING]]
+        state = State(
+            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]), waiting=at.waiting, running=running,
+            arrived=none, ended=none, submit=jobs[layout.ARRIVE], size=jobs[layout.SIZE], limit=workload.limit,
+            estimate=jobs[layout.ESTIMATE], user=user, start=jobs[layout.START], seed=seed,
+        )  # fmt: skip
+        return policy.keys(state)  # type: ignore[no-any-return]
+
+    return keys

@@ -1,0 +1,135 @@
+"""The event-by-event engine: for policies written in Python. One State per moment, one Plan back."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dovetail.engine.whole import feedback_links
+from dovetail.errors import PolicyError
+from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.base import Policy
+
+
+@dataclass
+class Stepper:
+    """A replay that asks a policy at each moment. `see`, when given, is shown every state and plan."""
+
+    workload: Workload
+    cluster: Cluster
+    policy: Policy
+    estimate: Ints
+    seed: int = 0
+    feedback: bool = False
+    every_s: int = 0
+    see: Callable[[State, Plan], None] | None = None
+    now: int = 0
+    passes: int = 0
+    started: int = 0
+    _waiting: list[int] = field(default_factory=list)
+    _running: dict[int, None] = field(default_factory=dict)
+    _ends: list[tuple[int, int]] = field(default_factory=list)
+    _coming: list[tuple[int, int]] = field(default_factory=list)
+    _standing: Plan = field(default_factory=Plan)
+
+    def __post_init__(self) -> None:
+        n = len(self.workload)
+        unknown = [np.full(n, -1, np.int64) for _ in range(4)]
+        self.start, self.arrive, self.promised_first, self.promised_last = unknown
+        self._free = self.cluster.processors
+        self._user = self.workload.get("user")
+        self._links = feedback_links(self.workload) if self.feedback else None
+        held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
+        submit = self.workload.submit.tolist()
+        self._coming = [(submit[i], i) for i in range(n) if not held[i]]  # sorted, so already a heap
+
+    def advance(self, until: int | None = None) -> bool:
+        """Go on up to and including `until`. Returns True when nothing is left to happen."""
+        while True:
+            now = self._next()
+            if now is None:
+                return True
+            if until is not None and now > until:
+                return False
+            self.now = now
+            ended, arrived = self._end_jobs(), self._arrivals()
+            if not self.every_s or (now % self.every_s == 0 and self._waiting):
+                self._pass(ended, arrived)
+
+    def _next(self) -> int | None:
+        times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
+        if self.every_s and self._waiting:
+            times.append((self.now // self.every_s + 1) * self.every_s)
+        return min(times) if times else None
+
+    def _end_jobs(self) -> list[int]:
+        ended = []
+        while self._ends and self._ends[0][0] == self.now:
+            job = heapq.heappop(self._ends)[1]
+            ended.append(job)
+            del self._running[job]
+            self._free += int(self.workload.size[job])
+            child = int(self._links[CHILD, job]) if self._links is not None else -1
+            while child >= 0 and self._links is not None:
+                heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
+                child = int(self._links[SIBLING, child])
+        return ended
+
+    def _arrivals(self) -> list[int]:
+        arrived = []
+        while self._coming and self._coming[0][0] == self.now:
+            arrived.append(heapq.heappop(self._coming)[1])
+        for job in arrived:
+            self.arrive[job] = self.now
+        self._waiting += arrived
+        return arrived
+
+    def _pass(self, ended: list[int], arrived: list[int]) -> None:
+        self.passes += 1
+        state = State(
+            now=self.now, processors=self.cluster.processors, free=self._free,
+            waiting=np.array(self._waiting, np.int64), running=np.array(list(self._running), np.int64),
+            arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
+            submit=self.arrive, size=self.workload.size, limit=self.workload.limit, estimate=self.estimate,
+            user=self._user, start=self.start, seed=self.seed, standing=self._standing,
+        )  # fmt: skip
+        plan = self.policy.decide(state)
+        if not isinstance(plan, Plan):
+            raise PolicyError(f"{self.policy.name}.decide returned {type(plan).__name__}: it must return a Plan")
+        if self.see is not None:
+            self.see(state, plan)
+        self._carry_out(plan)
+
+    def _carry_out(self, plan: Plan) -> None:
+        waiting = set(self._waiting)
+        for job, at in plan.promised.items():
+            if self.promised_first[job] < 0:
+                self.promised_first[job] = at
+            self.promised_last[job] = at
+        for job in plan.starts:
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")
+            size = int(self.workload.size[job])
+            if size > self._free:
+                raise PolicyError(
+                    f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
+                    f" {self._free} are free"
+                )
+            waiting.remove(job)
+            self._free -= size
+            self.start[job] = self.now
+            if self.promised_first[job] >= 0:
+                self.promised_last[job] = self.now
+            self._running[job] = None
+            heapq.heappush(self._ends, (self.now + int(self.workload.runtime[job]), job))
+        if plan.starts:
+            self._waiting = [job for job in self._waiting if job in waiting]
+        self.started += len(plan.starts)
+        self._standing = plan

@@ -1,0 +1,92 @@
+"""What a policy is, and how a rule of the compiled family answers as one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from dovetail.kernels import run as layout
+from dovetail.kernels.counted import new_counted
+from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
+from dovetail.kernels.step import step
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+
+Rule = ListRule | SlackRule | ConservativeRule
+
+
+class Policy(ABC):
+    """Decides what starts now. A pure function of the state and its seed: it keeps nothing between calls.
+
+    A policy that must remember something says it in its plan and finds it again in `state.standing`.
+    """
+
+    name: str = ""
+
+    @abstractmethod
+    def decide(self, state: State) -> Plan:
+        """The plan for this instant."""
+
+
+class RulePolicy(Policy):
+    """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
+
+    @abstractmethod
+    def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
+        """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts."""
+
+    def keys(self, state: State) -> Any:
+        """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
+        return None
+
+    def decide(self, state: State) -> Plan:
+        rule = self.rule(keep=True)
+        # Sort within the pass, as a queue that is kept sorted from pass to pass is not at hand.
+        rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1)) if isinstance(rule, ListRule) else rule
+        if isinstance(rule, SlackRule):
+            rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
+        here = np.concatenate([state.waiting, state.running, state.ended])
+        run = _run_of(state, here, self.keys(state))
+        need = np.ascontiguousarray(state.size[here])
+        total = np.array([state.processors], np.int64)
+        cap = new_counted(need, total, len(here), 3 * len(here))
+        n_started = step(rule, cap, run, state.now)
+        started = here[run.lists[layout.STARTED, :n_started]]
+        planned = run.jobs[layout.PROMISED_LAST]
+        first = run.jobs[layout.PROMISED_FIRST]
+        left = {int(here[i]) for i in run.lists[layout.STARTED, :n_started]}
+        source = first if isinstance(rule, SlackRule) else planned
+        promised = {
+            int(job): int(source[i]) for i, job in enumerate(state.waiting) if source[i] >= 0 and int(job) not in left
+        }
+        return Plan(starts=started.tolist(), promised=promised)
+
+
+def _run_of(state: State, here: Any, keys: Any) -> layout.Run:
+    """The jobs of one instant as a Run; job i of it is here[i]."""
+    waiting, running, n = len(state.waiting), len(state.running), len(here)
+    jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
+    jobs[layout.SUBMIT] = state.submit[here]
+    jobs[layout.ARRIVE] = state.submit[here]
+    jobs[layout.SIZE] = state.size[here]
+    jobs[layout.ESTIMATE] = state.estimate[here]
+    jobs[layout.START] = state.start[here]
+    jobs[layout.SEEN] = 0
+    for i, job in enumerate(state.waiting.tolist()):
+        at = state.standing.promised.get(job, -1)
+        jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = at
+    info = np.zeros(layout.INFO, np.int64)
+    info[layout.NOW] = state.now
+    info[layout.WAITING], info[layout.RUNNING] = waiting, running
+    info[layout.ENDED], info[layout.ARRIVED] = len(state.ended), len(state.arrived)
+    lists = np.zeros((layout.LIST_ROWS, max(n, 1)), np.int64)
+    lists[layout.QUEUE, :waiting] = np.arange(waiting)
+    lists[layout.END_JOB, :running] = np.arange(waiting, waiting + running)
+    lists[layout.NEWS_LIST, : len(state.ended)] = np.arange(waiting + running, n)
+    both = np.zeros((2, n))
+    if keys is not None:
+        both[layout.KEY, :waiting] = keys
+    none = np.empty((4, 0), np.int64)
+    return layout.Run(info, jobs, both, none, np.empty((2, 0), np.int64), lists)
