@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -13,10 +14,11 @@ from dovetail.engine.stepper import Stepper
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
+from dovetail.kernels.compile import CACHE
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy
 from dovetail.predict.known import estimates
 
@@ -31,7 +33,7 @@ def replay(
     policy: Policy,
     *,
     cluster: Cluster | None = None,
-    estimate: str | Ints = "runtime",
+    estimate: str | Ints = "limit",
     feedback: bool = False,
     every_s: int = 0,
     seed: int = 0,
@@ -116,3 +118,25 @@ def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int
         return policy.keys(state)  # type: ignore[no-any-return]
 
     return keys
+
+
+def warm(policy: Policy) -> None:
+    """Make sure that the kernels which this policy needs are compiled (and remember that they are)."""
+    marker = _marker(policy)
+    if marker is None:
+        return
+    columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
+    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy)
+    if not marker.exists():
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+
+
+def compiled(policy: Policy) -> bool:
+    """Whether this machine has compiled what the policy needs."""
+    marker = _marker(policy)
+    return marker is None or marker.exists()
+
+
+def _marker(policy: Policy) -> Path | None:
+    return CACHE / f"warm-{type(policy.rule()).__name__}" if isinstance(policy, RulePolicy) else None

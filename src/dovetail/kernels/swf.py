@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.compile import jit
+from dovetail.kernels.compile import inner, jit
 
 Array = npt.NDArray[Any]
 
@@ -33,7 +33,7 @@ ROW = N_FIELDS + 1
 """Numbers kept of a line: its fields in order (field 6 is in `cpu` instead), then its line number."""
 
 
-@jit
+@inner
 def parse_number(data: Array, i: int, stop: int, part: Array) -> int:
     """Read one field from byte i on; returns where it ends. `part` becomes: sign, whole part, digits in all,
     fractional digits, all digits as one integer, first fractional digit, whether later ones are not all 0,
@@ -84,7 +84,7 @@ def parse_number(data: Array, i: int, stop: int, part: Array) -> int:
     return i
 
 
-@jit
+@inner
 def parse_fields(
     data: Array, i: int, stop: int, state: Array, rows: Array, cpu: Array, slow: Array, part: Array
 ) -> int:
@@ -159,16 +159,15 @@ def parse_fields(
 
 @jit
 def parse_lines(
-    data: Array, state: Array, rows: Array, cpu: Array, aside: Array, slow: Array, comments: Array
+    data: Array, state: Array, rows: Array, cpu: Array, aside: Array, slow: Array, comments: Array, part: Array
 ) -> bool:
     """Read lines from state[POS] on. Returns whether it stopped because an output was full.
 
     rows: one column of numbers per kept line; cpu: its field 6. aside: line, job number (-1 unknown), code.
     slow: row and span of a field 6 with more than 15 digits. comments: spans of those before
-    the first kept line, each cut at LONGEST bytes.
+    the first kept line, each cut at LONGEST bytes. part: eight numbers of working space.
     Stops before a last line that is not complete, unless state[FINAL] says that no more will come.
     """
-    part = np.zeros(8, np.int64)
     end = state[END]
     # Invariant: data[state[POS]] is the first byte of a line, or inside one that was already found too long.
     while state[POS] < end:

@@ -43,25 +43,20 @@ class RulePolicy(Policy):
 
     def decide(self, state: State) -> Plan:
         rule = self.rule(keep=True)
-        # Sort within the pass, as a queue that is kept sorted from pass to pass is not at hand.
-        rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1)) if isinstance(rule, ListRule) else rule
-        if isinstance(rule, SlackRule):
+        if not isinstance(rule, ConservativeRule):
+            # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
         here = np.concatenate([state.waiting, state.running, state.ended])
         run = _run_of(state, here, self.keys(state))
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
-        cap = new_counted(need, total, len(here), 3 * len(here))
-        n_started = step(rule, cap, run, state.now)
-        started = here[run.lists[layout.STARTED, :n_started]]
-        planned = run.jobs[layout.PROMISED_LAST]
-        first = run.jobs[layout.PROMISED_FIRST]
-        left = {int(here[i]) for i in run.lists[layout.STARTED, :n_started]}
-        source = first if isinstance(rule, SlackRule) else planned
-        promised = {
-            int(job): int(source[i]) for i, job in enumerate(state.waiting) if source[i] >= 0 and int(job) not in left
-        }
-        return Plan(starts=started.tolist(), promised=promised)
+        n_started = step(rule, new_counted(need, total, len(here), 3 * len(here)), run, state.now)
+        starts = run.lists[layout.STARTED, :n_started]
+        # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
+        promised = run.jobs[layout.PROMISED_FIRST if isinstance(rule, SlackRule) else layout.PROMISED_LAST]
+        promised[starts] = np.where(promised[starts] >= 0, state.now, -1)
+        pairs = zip(state.waiting.tolist(), promised.tolist(), strict=False)
+        return Plan(starts=here[starts].tolist(), promised={job: at for job, at in pairs if at >= 0})
 
 
 def _run_of(state: State, here: Any, keys: Any) -> layout.Run:

@@ -90,6 +90,7 @@ class _Lines:
     aside: Ints = field(default_factory=lambda: np.empty((_MANY, 3), np.int64))
     slow: Ints = field(default_factory=lambda: np.empty((_MANY, 3), np.int64))
     comments: Ints = field(default_factory=lambda: np.empty((1_000, 2), np.int64))
+    part: Ints = field(default_factory=lambda: np.zeros(8, np.int64))
     column_parts: list[list[Column]] = field(default_factory=lambda: [[] for _ in range(kernel.ROW)])
     aside_parts: list[Ints] = field(default_factory=list)
     header: list[str] = field(default_factory=list)
@@ -106,7 +107,7 @@ class _Lines:
         while more:
             state[kernel.N_ROWS :] = 0
             more = kernel.parse_lines(
-                self.buffer, state, self.rows, self.cpu, self.aside, self.slow, self.comments
+                self.buffer, state, self.rows, self.cpu, self.aside, self.slow, self.comments, self.part
             )
             self._collect()
         begin = int(state[kernel.POS])

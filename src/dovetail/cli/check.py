@@ -1,0 +1,34 @@
+"""`dovetail check`: does a policy keep the contract?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.prepare import Json, print_json
+
+
+def check_command(
+    policy: Annotated[str, typer.Argument(help="path/to/file.py:Name, or the name of a built-in policy.")],
+    cases: Annotated[int, typer.Option(min=1, help="Random workloads per clause.")] = 100,
+    seed: Annotated[int, typer.Option(help="Which random workloads.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Check that a policy keeps the contract, on small random workloads."""
+    from dovetail.engine.contract import check_policy
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.units import printable
+
+    findings = check_policy(policy_named(policy), cases=cases, seed=seed)
+    broken = [finding for finding in findings if finding.broken]
+    if as_json:
+        print_json({"policy": policy, "cases": cases, "clauses": {f.clause: f.broken or "kept" for f in findings}})
+    else:
+        for finding in findings:
+            typer.echo(f"{'BROKEN' if finding.broken else 'kept  '}  {finding.clause}")
+            if finding.broken:
+                typer.echo(f"        {printable(finding.broken, 500)}")
+        typer.echo(f"{len(findings) - len(broken)} of {len(findings)} clauses kept on {cases} random workloads each")
+    if broken:
+        raise typer.Exit(1)

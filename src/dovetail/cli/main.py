@@ -1,0 +1,52 @@
+"""The command `dovetail`: verbs are registered here and live in one file each."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from dovetail import __version__
+from dovetail.cli import check, policies, replay, workload
+from dovetail.errors import DovetailError
+
+app = typer.Typer(
+    name="dovetail",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the plain help comes in half the time
+    add_completion=False,
+    help="Batch-job scheduling for clusters: replay real traces under any policy, exactly and fast.",
+)
+app.command("replay")(replay.replay_command)
+app.command("policies")(policies.policies_command)
+app.command("check")(check.check_command)
+app.add_typer(workload.app, name="workload")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dovetail {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
+def main() -> None:
+    """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
+    try:
+        app()
+    except DovetailError as error:
+        print(f"dovetail: {error}", file=sys.stderr)
+        raise SystemExit(2) from None
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        sys.stderr.close()
+        raise SystemExit(0) from None

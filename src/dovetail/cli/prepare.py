@@ -1,0 +1,57 @@
+"""What several verbs share: reading a trace, filters and scenarios given on the command line, JSON out."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from dovetail.model.workload import Workload
+
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", "-f", metavar="NAME", help="Filter to apply, in turn; repeat. Default: standard."),
+]
+Scenarios = Annotated[
+    list[str] | None,
+    typer.Option("--scenario", "-s", metavar="NAME=VALUE", help="scale-load=1.2, span=0d..30d, sample=0.1, ...; repeat."),
+]
+Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per line.")]
+
+
+def load(path: str, filters: Sequence[str] | None, scenarios: Sequence[str] | None, overrun: str, seed: int) -> Workload:
+    """Read a trace, clean it and put it through the scenarios."""
+    from dovetail.workloads.clean import clean
+    from dovetail.workloads.scenario import apply
+    from dovetail.workloads.source import read_workload
+
+    workload = clean(read_workload(path), [f"standard:overrun={overrun}"] if filters is None else filters)
+    for scenario in scenarios or ():
+        workload = apply(workload, scenario, seed=seed)
+    return workload
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object on one line; what is not a number is null."""
+    typer.echo(json.dumps(_plain(value), ensure_ascii=True))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def say(text: str) -> None:
+    """A remark for the person at the terminal; standard output stays clean."""
+    print(text, file=sys.stderr, flush=True)

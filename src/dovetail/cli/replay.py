@@ -1,0 +1,196 @@
+"""`dovetail replay`: one or more traces under one or more policies, compared in a table."""
+
+from __future__ import annotations
+
+import re
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, print_json, say
+
+if TYPE_CHECKING:
+    from dovetail.model.schedule import Schedule
+    from dovetail.model.workload import Workload
+
+_LONG = 50_000  # jobs from which on a progress bar is worth showing
+_COLUMNS = (
+    ("bsld", "BSLD", ""),
+    ("mean_wait_s", "mean wait", "s"),
+    ("max_wait_s", "max wait", "s"),
+    ("af_s", "AF", "s"),
+    ("awf_s", "AWF", "s"),
+    ("p2sf_s", "P2SF", "s"),
+)
+
+
+def replay_command(
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    policy: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", help="A name (see `dovetail policies`) or file.py:Name; repeat.")
+    ] = None,
+    estimate: Annotated[str, typer.Option("--estimate", "-e", help="runtime, limit, or runtime*FACTOR.")] = "limit",
+    processors: Annotated[int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's own.")] = None,
+    seed: Annotated[int, typer.Option(help="For policies and scenarios that draw at random.")] = 0,
+    filters: Filters = None,
+    scenarios: Scenarios = None,
+    overrun: Overrun = "cut",
+    counting: Annotated[str, typer.Option(help="all jobs, or only those ended by the last submission (all|ended).")] = "all",
+    feedback: Annotated[bool, typer.Option("--feedback", help="SWF fields 17 and 18 make a job wait for another.")] = False,
+    every: Annotated[str, typer.Option(help="Passes only at multiples of this (30s); 0: at each arrival and end.")] = "0",
+    out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Replay TRACEs under policies and compare them."""
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.units import parse_duration
+
+    policies = [policy_named(name) for name in policy or ["easy"]]
+    every_s = parse_duration(every)
+    for path in traces:
+        clock = time.process_time()
+        workload = load(path, filters, scenarios, overrun, seed)
+        read_s = time.process_time() - clock
+        if not as_json:
+            _introduce(workload, processors, estimate)
+        rows = []
+        for chosen in policies:
+            _warm(chosen)
+            schedule, replay_s = _run(workload, chosen, processors, estimate, seed, feedback, every_s)
+            row = _row(schedule, counting, read_s, replay_s)
+            rows.append(row)
+            if as_json:
+                print_json(row)
+            if out is not None:
+                _write(schedule, out, as_json)
+        if not as_json:
+            _table(rows)
+
+
+def _introduce(workload: Workload, processors: int | None, estimate: str) -> None:
+    from dovetail.units import duration, printable
+
+    span = duration(int(workload.submit[-1] - workload.submit[0])) if len(workload) else "0 s"
+    gone = len(workload.set_aside)
+    say(
+        f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {processors or workload.processors:,}"
+        f" processors, estimate: {estimate}" + (f"; {gone:,} jobs set aside (see workload describe)" if gone else "")
+    )
+
+
+def _warm(policy: Any) -> None:
+    """Compile, if this machine has not yet, and say so: it takes a while, once."""
+    from dovetail.engine.replay import compiled, warm
+
+    if not compiled(policy):
+        say("Compiling the kernels for this machine, once: about 20 s.")
+    warm(policy)
+
+
+def _run(
+    workload: Workload, policy: Any, processors: int | None, estimate: str, seed: int, feedback: bool, every_s: int
+) -> tuple[Schedule, float]:
+    from dovetail.engine.replay import replay
+    from dovetail.model.cluster import Cluster
+    from dovetail.policies.base import RulePolicy
+
+    cluster = Cluster(processors or workload.processors)
+    slow = not isinstance(policy, RulePolicy)
+    with _progress(len(workload), policy.name, slow or len(workload) >= _LONG) as tell:
+        clock = time.process_time()
+        schedule = replay(
+            workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
+            progress=tell,
+        )  # fmt: skip
+        return schedule, time.process_time() - clock
+
+
+@contextmanager
+def _progress(jobs: int, name: str, wanted: bool) -> Iterator[Callable[[int], None] | None]:
+    """A bar with rate and time left on the terminal; nothing where nobody looks."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (wanted and console.is_terminal):
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    began = time.monotonic()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(name, total=jobs, rate="")
+
+        def tell(done: int) -> None:
+            rate = done / max(time.monotonic() - began, 1e-9)
+            bar.update(task, completed=done, rate=f"{rate:,.0f} jobs/s")
+
+        yield tell
+
+
+def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> dict[str, Any]:
+    from dovetail.metrics import summarize
+
+    return {
+        "trace": schedule.workload.name,
+        "policy": schedule.policy,
+        "estimate": schedule.estimate,
+        "processors": schedule.cluster.processors,
+        "jobs": len(schedule.workload),
+        "passes": schedule.passes,
+        "seed": schedule.seed,
+        "workload_sha256": schedule.workload.digest(),
+        "metrics": summarize(schedule, counting=counting),
+        "cpu_s": {"read": round(read_s, 4), "replay": round(replay_s, 4)},
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "versions": schedule.versions,
+    }
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    """One row per policy; below each value its change against the first; the best of a column is marked."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dovetail.units import printable
+
+    table = Table(caption="* best. Changes are relative to the first policy. Lower is better, utilization apart.")
+    table.add_column("policy", no_wrap=True)
+    for _, title, unit in _COLUMNS:
+        table.add_column(f"{title} ({unit})" if unit else title, justify="right", no_wrap=True)
+    table.add_column("utilization", justify="right", no_wrap=True)
+    table.add_column("CPU (s)", justify="right", no_wrap=True)
+    first = rows[0]["metrics"]
+    best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
+    for row in rows:
+        cells = [printable(row["policy"], 40)]
+        for key, _, _ in _COLUMNS:
+            value = row["metrics"][key]
+            text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
+            if row is not rows[0] and first[key]:
+                text += f" {100 * (value / first[key] - 1):+.1f} %"
+            cells.append(f"[bold green]{text} *[/]" if len(rows) > 1 and value == best[key] else text)
+        cells += [f"{100 * row['metrics']['utilization']:.1f} %", f"{row['cpu_s']['replay']:.2f}"]
+        table.add_row(*cells)
+    console = Console()
+    console.print(table) if console.is_terminal else Console(width=160).print(table)
+
+
+def _write(schedule: Schedule, out: Path, quiet: bool) -> None:
+    from dovetail.workloads.schedules import write_schedule_parquet, write_schedule_swf
+
+    out.mkdir(parents=True, exist_ok=True)
+    stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]
+    swf, parquet = out / f"{stem}.swf.gz", out / f"{stem}.parquet"
+    write_schedule_swf(schedule, swf)
+    write_schedule_parquet(schedule, parquet)
+    if not quiet:
+        say(f"wrote {swf} and {parquet}")
