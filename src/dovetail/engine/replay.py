@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail import __version__
 from dovetail.engine.stepper import Stepper
-from dovetail.engine.whole import Replay, new_replay
+from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
@@ -52,11 +52,15 @@ def replay(
         cluster = Cluster(workload.processors)
     check(workload, cluster)
     guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
+    if guess.shape != (len(workload),) or np.any(guess < 1):
+        raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
-    if isinstance(policy, RulePolicy) and not event_by_event:
+    rule = None
+    if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
         bounded = bool(np.all(guess >= workload.runtime))
         rule = policy.rule(every_s=every_s, bounded=bounded, keep=keep_promises)
+    if isinstance(policy, RulePolicy) and rule is not None and not event_by_event:
         whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
         whole.keys = _keys_of(policy, workload, cluster, seed)
         _advance(whole, workload, progress)
@@ -104,16 +108,17 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
 
 def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[[Replay], Ints]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now."""
-    none = np.empty(0, np.int64)
-    user = workload.get("user") if policy.keys.__func__ is not RulePolicy.keys else none
+    user = workload.get("user")
 
     def keys(at: Replay) -> Ints:
-        jobs, info = at.run.jobs, at.run.info
-        running = at.run.lists[layout.END_JOB, : info[layout.RUNNING]]
+        jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
+        running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
+        told = int(info[layout.ENDED])
         state = State(
-            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]), waiting=at.waiting, running=running,
-            arrived=none, ended=none, submit=jobs[layout.ARRIVE], size=jobs[layout.SIZE], limit=workload.limit,
-            estimate=jobs[layout.ESTIMATE], user=user, start=jobs[layout.START], seed=seed,
+            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]), waiting=at.waiting.copy(),
+            running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
+            submit=jobs[layout.ARRIVE], size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE],
+            user=user, start=jobs[layout.START], seed=seed,
         )  # fmt: skip
         return policy.keys(state)  # type: ignore[no-any-return]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dovetail.engine.whole import feedback_links
+from dovetail.engine.whole import feedback_links, read_only
 from dovetail.errors import PolicyError
 from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
@@ -34,7 +34,7 @@ class Stepper:
     passes: int = 0
     started: int = 0
     _waiting: list[int] = field(default_factory=list)
-    _running: dict[int, None] = field(default_factory=dict)
+    _running: set[int] = field(default_factory=set)
     _ends: list[tuple[int, int]] = field(default_factory=list)
     _coming: list[tuple[int, int]] = field(default_factory=list)
     _standing: Plan = field(default_factory=Plan)
@@ -74,7 +74,7 @@ class Stepper:
         while self._ends and self._ends[0][0] == self.now:
             job = heapq.heappop(self._ends)[1]
             ended.append(job)
-            del self._running[job]
+            self._running.remove(job)
             self._free += int(self.workload.size[job])
             child = int(self._links[CHILD, job]) if self._links is not None else -1
             while child >= 0 and self._links is not None:
@@ -95,10 +95,11 @@ class Stepper:
         self.passes += 1
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,
-            waiting=np.array(self._waiting, np.int64), running=np.array(list(self._running), np.int64),
+            waiting=np.array(self._waiting, np.int64), running=np.array(sorted(self._running), np.int64),
             arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
-            submit=self.arrive, size=self.workload.size, limit=self.workload.limit, estimate=self.estimate,
-            user=self._user, start=self.start, seed=self.seed, standing=self._standing,
+            submit=read_only(self.arrive), size=self.workload.size, limit=self.workload.limit,
+            estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
+            standing=self._standing,
         )  # fmt: skip
         plan = self.policy.decide(state)
         if not isinstance(plan, Plan):
@@ -110,6 +111,8 @@ class Stepper:
     def _carry_out(self, plan: Plan) -> None:
         waiting = set(self._waiting)
         for job, at in plan.promised.items():
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s promises job {job}, which is not waiting")
             if self.promised_first[job] < 0:
                 self.promised_first[job] = at
             self.promised_last[job] = at
@@ -127,7 +130,7 @@ class Stepper:
             self.start[job] = self.now
             if self.promised_first[job] >= 0:
                 self.promised_last[job] = self.now
-            self._running[job] = None
+            self._running.add(job)
             heapq.heappush(self._ends, (self.now + int(self.workload.runtime[job]), job))
         if plan.starts:
             self._waiting = [job for job in self._waiting if job in waiting]

@@ -59,8 +59,7 @@ class Replay:
     @property
     def started(self) -> int:
         """How many jobs have started so far."""
-        info = self.run.info
-        return int(info[layout.NEXT] - info[layout.WAITING])
+        return int(np.count_nonzero(self.start >= 0))
 
     def advance(self, until: int = layout.NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
@@ -118,6 +117,13 @@ def new_replay(
     total = np.array([cluster.processors], np.int64)
     cap = new_counted(np.array(workload.size), total, room, 2 * room)
     return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, rule)
+
+
+def read_only(values: Ints) -> Ints:
+    """The same numbers for somebody who may look at them and not change them."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def feedback_links(workload: Workload) -> Ints:

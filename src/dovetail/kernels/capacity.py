@@ -3,6 +3,7 @@
 A pass asks only what stands here, so it is written once; the type of `cap` decides who answers.
 
     fits_now(cap, job)                  enough is free at this instant
+    alike(cap, job, other)              whether two jobs need the same
     spare(cap)                          no job that needs more of the first resource than this fits now
     start(cap, job, now, end)           take it, until `end` as far as anyone knows
     release(cap, job, now, end)         give it back; `end` as given to start
@@ -23,6 +24,7 @@ from __future__ import annotations
 from dovetail.kernels.seam import seam
 
 fits_now = seam("fits_now")
+alike = seam("alike")
 spare = seam("spare")
 start = seam("start")
 release = seam("release")

@@ -19,6 +19,8 @@ from dovetail.kernels.order import sort_by_key
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+_0 = np.int64(0)  # see profile.py
+
 # When a sweep happens and in which order it goes.
 ONCE, EACH_END, REPEAT, BY_START = range(4)
 SWEEPS = {"once": ONCE, "each-end": EACH_END, "repeat": REPEAT, "by-start": BY_START}
@@ -60,7 +62,7 @@ def _by_promise(queue: Ints, n: int, promised: Ints, key: Floats, order: Ints, s
     for i in range(n):
         order[i] = queue[i]
         key[queue[i]] = float(promised[queue[i]])
-    sort_by_key(order, 0, n, key, spare)
+    sort_by_key(order, _0, n, key, spare)
 
 
 @inner

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dovetail.kernels.compile import inner
 from dovetail.kernels.profile import (
-    LEAF, LEAVES, LEAVES_MOST, Profile, advance, change, clear, copy, earliest, free_at, give_back, holds,
+    GIVE, LEAF, LEAVES, LEAVES_MOST, TAKE, Profile, advance, change, clear, copy, earliest, free_at, give_back, holds,
     new_profile,
 )  # fmt: skip
 from dovetail.kernels.seam import answers
@@ -52,6 +52,15 @@ def _fits_now(cap: Counted, job: int) -> bool:
 
 
 @inner
+def _alike(cap: Counted, job: int, other: int) -> bool:
+    k_n = len(cap.running.width)
+    for k in range(k_n):
+        if cap.need[job * k_n + k] != cap.need[other * k_n + k]:
+            return False
+    return True
+
+
+@inner
 def _spare(cap: Counted) -> int:
     return cap.free[0]
 
@@ -62,7 +71,7 @@ def _start(cap: Counted, job: int, now: int, end: int) -> None:
     for k in range(k_n):
         cap.free[k] -= cap.need[job * k_n + k]
     advance(cap.running, now)
-    change(cap.running, now, end, cap.need, job * k_n, -1)
+    change(cap.running, now, end, cap.need, job * k_n, TAKE)
 
 
 @inner
@@ -78,7 +87,7 @@ def _release(cap: Counted, job: int, now: int, end: int) -> None:
 def _shadow(cap: Counted, job: int, now: int) -> int:
     # What runs only ever ends, so from now + 1 on the profile never falls: the first fit is a fit for ever.
     k_n = len(cap.running.width)
-    at = earliest(cap.running, now + 1, 1, cap.need, job * k_n)
+    at = earliest(cap.running, now + 1, GIVE, cap.need, job * k_n)
     for k in range(k_n):
         cap.free[k_n + k] = free_at(cap.running, at, k) - cap.need[job * k_n + k]
     return at
@@ -112,7 +121,7 @@ def _open_plan(cap: Counted, now: int) -> None:
         cap.free[k_n + k] = free_at(cap.plan, now, k) - cap.free[k]
         late = late or cap.free[k_n + k] != 0
     if late:
-        change(cap.plan, now, now + 1, cap.free, k_n, -1)
+        change(cap.plan, now, now + 1, cap.free, k_n, TAKE)
 
 
 @inner
@@ -127,7 +136,7 @@ def _fits_plan(cap: Counted, job: int, at: int, length: int) -> bool:
 
 @inner
 def _reserve(cap: Counted, job: int, at: int, length: int) -> None:
-    change(cap.plan, at, at + length, cap.need, job * len(cap.running.width), -1)
+    change(cap.plan, at, at + length, cap.need, job * len(cap.running.width), TAKE)
 
 
 @inner
@@ -151,6 +160,7 @@ def _room(cap: Counted, jobs: int) -> bool:
 answers(
     Counted,
     fits_now=_fits_now,
+    alike=_alike,
     spare=_spare,
     start=_start,
     release=_release,

@@ -25,6 +25,9 @@ CODES = {
 """GIVEN keys are the caller's, one per job; GIVEN_PER_PASS keys are asked for before each pass."""
 
 
+MOVING = (WFP3, UNICEF, XFACTOR, GIVEN_PER_PASS)
+
+
 @inner
 def moves(code: int) -> bool:
     """Whether keys of this order change while a job waits."""

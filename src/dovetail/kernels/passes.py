@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.capacity import (
-    beside, earliest_fit, fits_now, fits_plan, open_plan, reserve, shadow, spare, start, take_beside, unreserve,
+    alike, beside, earliest_fit, fits_now, fits_plan, open_plan, reserve, shadow, spare, start, take_beside, unreserve,
 )  # fmt: skip
 from dovetail.kernels.compile import inner
 
@@ -22,6 +22,8 @@ STRICT = -1
 """Reservation depth of strict list scheduling: stop at the first job that does not fit."""
 ALL = 1 << 60
 """Reservation depth that reserves every job."""
+RECENT = 128
+"""Kinds of job (size and estimate) whose last place is remembered within a pass, at least."""
 
 
 @inner
@@ -35,35 +37,46 @@ def list_pass(
     backfill: Ints,
     other: bool,
     depth: int,
-    expected: Ints,
-    keep: bool,
+    complete: bool,
+    place: Ints,
     seen: Ints,
     least: Ints,
+    recent: Ints,
     started: Ints,
 ) -> int:
     """Algorithm 1 (and 2) of the papers. Returns how many jobs start; they are the first in `started`.
 
     `queue[:n]` are the waiting jobs in order; `backfill[:n]` the same jobs in the backfill order, if that is an
-    `other` one. `depth` blocked jobs get a reservation. With `keep`, the planned start of each job that has one is
-    written to `expected`, by job. `seen` (by job, all 0) and `least` (as long as the queue) are working space.
+    `other` one. `depth` blocked jobs get a reservation; it is written to `place`, by job (-1: none). Unless the plan
+    is to be `complete`, reservations that cannot keep anybody from starting now are left out. `seen` (by job, all
+    0), `least` and `recent` (as long as the queue) are working space.
     """
+    for i in range(n):
+        place[queue[i]] = -1
     i = 0
-    n_started = 0
     while i < n and fits_now(cap, queue[i]):
         job = queue[i]
         start(cap, job, now, now + estimate[job])
-        started[n_started] = job
-        n_started += 1
+        started[i] = job
         i += 1
     if i >= n or depth == STRICT:
-        return n_started
+        return i
     if depth == 0:
-        return _greedy(cap, now, estimate, queue, i + 1, n, backfill, other, seen, started, n_started)
-    if depth == 1 and not keep:
-        return _easy(cap, now, estimate, queue, i, n, backfill, other, seen, started, n_started)
-    return _reserving(
-        cap, now, estimate, size, queue, i, n, backfill, other, depth, expected, keep, seen, least, started, n_started
+        return _greedy(cap, now, estimate, queue, i, n, started)
+    if depth == 1 and not complete:
+        return _easy(cap, now, estimate, queue, i, n, backfill, other, seen, started)
+    small = size[queue[n - 1]]
+    for j in range(i + 1, n):
+        small = min(small, size[queue[j]])
+    if spare(cap) < small and not complete:
+        return i
+    open_plan(cap, now)
+    n_started, j = place_rest(
+        cap, now, estimate, size, queue, i, n, depth, complete, place, least, recent, started, i
     )
+    if j == n or depth == ALL:
+        return n_started
+    return _fill(cap, now, estimate, queue, j, n, backfill, other, seen, started, n_started)
 
 
 @inner
@@ -73,40 +86,33 @@ def _mark(seen: Ints, jobs: Ints, n: int, value: int) -> None:
 
 
 @inner
-def _greedy(
-    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
-    seen: Ints, started: Ints, n_started: int,
-) -> int:  # fmt: skip
-    """Start whatever fits; nobody is reserved."""
-    if other:
-        _mark(seen, queue, i, 1)
-        i = 0
-    rest = backfill if other else queue
-    while i < n:
-        job = rest[i]
-        if (not other or seen[job] == 0) and fits_now(cap, job):
+def _greedy(cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, started: Ints) -> int:
+    """Start whatever fits; nobody is reserved. The first i have started, the next does not fit."""
+    n_started = i
+    for j in range(i + 1, n):
+        job = queue[j]
+        if fits_now(cap, job):
             start(cap, job, now, now + estimate[job])
             started[n_started] = job
             n_started += 1
-        i += 1
-    if other:
-        _mark(seen, queue, n, 0)
     return n_started
 
 
 @inner
 def _easy(
-    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
-    seen: Ints, started: Ints, n_started: int,
+    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool, seen: Ints,
+    started: Ints,
 ) -> int:  # fmt: skip
     """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it."""
+    n_started = i
     at = -1
     head = queue[i]
+    first = i + 1
     if other:
-        _mark(seen, queue, i + 1, 1)
-        i = -1
+        _mark(seen, queue, first, 1)
+        first = 0
     rest = backfill if other else queue
-    for j in range(i + 1, n):
+    for j in range(first, n):
         job = rest[j]
         if (other and seen[job] != 0) or not fits_now(cap, job):
             continue
@@ -125,44 +131,56 @@ def _easy(
 
 
 @inner
-def _reserving(
-    cap: Any, now: int, estimate: Ints, size: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool,
-    depth: int, expected: Ints, keep: bool, seen: Ints, least: Ints, started: Ints, n_started: int,
-) -> int:  # fmt: skip
-    """Blocked jobs, up to `depth` of them, are put at their earliest fit; the others start now or not at all."""
+def place_rest(
+    cap: Any, now: int, estimate: Ints, size: Ints, queue: Ints, first: int, n: int, depth: int, complete: bool,
+    place: Ints, least: Ints, recent: Ints, started: Ints, n_started: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Put the jobs queue[first:n] into the plan in turn, until `depth` of them are blocked or, unless it is to be
+    `complete`, none of the rest could start now. Returns how many have started, and the first job not looked at.
+    """
     # least[j] is the smallest first resource among queue[j:]: once less is free, nobody else can start.
     small = size[queue[n - 1]]
-    for j in range(n - 1, i, -1):
+    for j in range(n - 1, first - 1, -1):
         small = min(small, size[queue[j]])
         least[j] = small
-    least[i] = small  # the blocked job itself cannot start
-    if not keep and spare(cap) < least[i]:
-        return n_started
-    open_plan(cap, now)
-    blocked = 0
-    j = i
-    while j < n and blocked < depth and (keep or spare(cap) >= least[j]):
+    table = min(max(RECENT, n // 4), len(recent))
+    for i in range(table):
+        recent[i] = -1
+    j = first
+    while j < n and depth > 0 and (complete or spare(cap) >= least[j]):
         job = queue[j]
-        at = earliest_fit(cap, job, now, estimate[job])
-        reserve(cap, job, at, estimate[job])
+        length = estimate[job]
+        # Within a pass a plan only fills up: no job fits earlier than one of its kind that came before.
+        kind = (size[job] * 1_000_003 + length) % table
+        at = now
+        if recent[kind] >= 0 and estimate[recent[kind]] == length and alike(cap, recent[kind], job):
+            at = place[recent[kind]]
+        at = earliest_fit(cap, job, at, length)
+        reserve(cap, job, at, length)
+        place[job] = at
+        recent[kind] = job
         if at == now:
-            start(cap, job, now, now + estimate[job])
+            start(cap, job, now, now + length)
             started[n_started] = job
             n_started += 1
         else:
-            blocked += 1
-            if keep:
-                expected[job] = at
+            depth -= 1
         j += 1
-    if j >= n or blocked < depth:
-        return n_started
+    return n_started, j
+
+
+@inner
+def _fill(
+    cap: Any, now: int, estimate: Ints, queue: Ints, j: int, n: int, backfill: Ints, other: bool, seen: Ints,
+    started: Ints, n_started: int,
+) -> int:  # fmt: skip
+    """All reservations are made: of queue[j:], in the backfill order, start what fits beside them."""
     if other:
         _mark(seen, queue, j, 1)
         j = 0
     rest = backfill if other else queue
-    while j < n:
-        job = rest[j]
-        j += 1
+    for i in range(j, n):
+        job = rest[i]
         if (other and seen[job] != 0) or not fits_now(cap, job):
             continue
         if fits_plan(cap, job, now, estimate[job]):
@@ -189,9 +207,9 @@ def slack_pass(
     relax: float,
     slack: float,
     first_at: Ints,
-    expected: Ints,
-    held: Ints,
     place: Ints,
+    held: Ints,
+    at_now: Ints,
     trial: Ints,
     seen: Ints,
     started: Ints,
@@ -199,10 +217,12 @@ def slack_pass(
     """Relaxed backfilling: a start may push the reserved jobs back, each up to its own latest start.
 
     The latest start is the first reservation that the job ever had (`first_at`, by job, -1: none yet) plus
-    relax * (that - arrival) + slack * estimate. The reservations are written to `expected`, by job. `held`,
-    `place` and `trial` are working space.
+    relax * (that - arrival) + slack * estimate. The reservations are written to `place`, by job. `held`,
+    `at_now` and `trial` are working space.
     """
     n_started = 0
+    for i in range(n):
+        place[queue[i]] = -1
     open_plan(cap, now)
     blocked = 0
     j = 0
@@ -220,7 +240,7 @@ def slack_pass(
         if phase == 1 and other and seen[job] != 0:
             continue
         if fits_now(cap, job) and _moves_over(
-            cap, now, job, estimate, arrive, relax, slack, first_at, held, place, trial, blocked
+            cap, now, job, estimate, arrive, relax, slack, first_at, held, at_now, trial, blocked
         ):
             start(cap, job, now, now + estimate[job])
             started[n_started] = job
@@ -229,12 +249,12 @@ def slack_pass(
             at = earliest_fit(cap, job, now, estimate[job])
             reserve(cap, job, at, estimate[job])
             held[blocked] = job
-            place[blocked] = at
+            at_now[blocked] = at
             blocked += 1
             if first_at[job] < 0:
                 first_at[job] = at
     for b in range(blocked):
-        expected[held[b]] = place[b]
+        place[held[b]] = at_now[b]
     if other:
         _mark(seen, queue, n, 0)
     return n_started
@@ -243,14 +263,14 @@ def slack_pass(
 @inner
 def _moves_over(
     cap: Any, now: int, job: int, estimate: Ints, arrive: Ints, relax: float, slack: float, first_at: Ints,
-    held: Ints, place: Ints, trial: Ints, blocked: int,
+    held: Ints, at_now: Ints, trial: Ints, blocked: int,
 ) -> bool:  # fmt: skip
     """Try to start `job` now with the reserved jobs placed anew after it; undone if one of them gets too late."""
     if fits_plan(cap, job, now, estimate[job]):
         reserve(cap, job, now, estimate[job])
         return True
     for b in range(blocked):
-        unreserve(cap, held[b], place[b], estimate[held[b]])
+        unreserve(cap, held[b], at_now[b], estimate[held[b]])
     good = fits_plan(cap, job, now, estimate[job])
     if good:
         reserve(cap, job, now, estimate[job])
@@ -260,7 +280,7 @@ def _moves_over(
             at = earliest_fit(cap, other, now, estimate[other])
             latest = first_at[other]
             latest += int(relax * (first_at[other] - arrive[other])) + int(slack * estimate[other])
-            if at > max(latest, place[b]):
+            if at > max(latest, at_now[b]):
                 good = False
                 break
             reserve(cap, other, at, estimate[other])
@@ -268,11 +288,11 @@ def _moves_over(
             done += 1
         if good:
             for b in range(blocked):
-                place[b] = trial[b]
+                at_now[b] = trial[b]
             return True
         for b in range(done):
             unreserve(cap, held[b], trial[b], estimate[held[b]])
         unreserve(cap, job, now, estimate[job])
     for b in range(blocked):
-        reserve(cap, held[b], place[b], estimate[held[b]])
+        reserve(cap, held[b], at_now[b], estimate[held[b]])
     return False

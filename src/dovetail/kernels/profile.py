@@ -27,8 +27,13 @@ from dovetail.kernels.compile import inner, jit
 
 Ints = npt.NDArray[np.int64]
 
-LEAF = 128
-FAN = 32
+LEAF = 64
+FAN = 16
+
+# Numbers of NumPy's type: a plain literal argument would make Numba compile the callee once more, just for it.
+_0 = np.int64(0)
+GIVE = np.int64(1)
+TAKE = np.int64(-1)
 
 # Positions in the header.
 LEAVES, HOLES, FITS, ROWS, GROUPS, LEAVES_MOST = range(6)
@@ -307,7 +312,7 @@ def give_back(p: Profile, begin: int, end: int, need: Ints, offset: int) -> None
     """Undo a reservation over [begin, end) and forget the instants at which nothing changes any more."""
     if begin >= end:
         return
-    change(p, begin, end, need, offset, 1)
+    change(p, begin, end, need, offset, GIVE)
     _join(p, end)
     _join(p, begin)
 
@@ -318,7 +323,7 @@ def advance(p: Profile, now: int) -> None:
     k_n = len(p.width)
     m = p.mem
     for _ in range(_find_row(p, now)):
-        _drop_leaf(p, 0)
+        _drop_leaf(p, _0)
     leaf = m[_row(p, 0)]
     if m[leaf] >= now:
         return
@@ -333,8 +338,8 @@ def advance(p: Profile, now: int) -> None:
     m[leaf] = now
     m[_row(p, 0) + FIRST] = now
     if m[LEAVES] > 1:
-        _sum_leaf(p, 0)
-        _sum_groups(p, 0, 0)
+        _sum_leaf(p, _0)
+        _sum_groups(p, _0, _0)
 
 
 @jit
@@ -368,7 +373,7 @@ def copy(source: Profile, target: Profile) -> None:
         if out > 0:
             _sum_leaf(target, pos)
     if out > 0:
-        _sum_groups(target, 0, out // FAN)
+        _sum_groups(target, _0, out // FAN)
 
 
 @inner

@@ -15,7 +15,7 @@ from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
 from dovetail.kernels.rules import by_arrival, decide
 from dovetail.kernels.run import (
     AFTER, ARRIVE, ARRIVED, BACK_KEY, BACK_QUEUE, BETWEEN, CHILD, END_AT, END_JOB, ENDED, ESTIMATE, HELD, KEY, KEYED,
-    LAST, NEVER, NEWS_LIST, NEXT, NOW, PASSES, PHASE, PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, RUNTIME, SIBLING,
+    LAST, NEVER, NEWS_LIST, NEXT, NOW, PASSES, PHASE, PLACE, PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, RUNTIME, SIBLING,
     SIZE, START, STARTED, SUBMIT, THINK, TOLD, WAITING, Ints, Run,
 )  # fmt: skip
 
@@ -174,8 +174,10 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
     if rule.keep_expected:
         for i in range(info[WAITING]):
             job = run.lists[QUEUE, i]
-            if run.jobs[PROMISED_FIRST, job] < 0:
-                run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+            if run.jobs[PLACE, job] > now:
+                run.jobs[PROMISED_LAST, job] = run.jobs[PLACE, job]
+                if run.jobs[PROMISED_FIRST, job] < 0:
+                    run.jobs[PROMISED_FIRST, job] = run.jobs[PLACE, job]
     if n_started == 0:
         return
     for i in range(n_started):

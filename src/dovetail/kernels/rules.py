@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dovetail.kernels.capacity import unreserve
+from dovetail.kernels.capacity import advance_plan, start, unreserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, start_due
 from dovetail.kernels.order import key_of, moves, sort_by_key
-from dovetail.kernels.passes import list_pass, slack_pass
+from dovetail.kernels.passes import list_pass, place_rest, slack_pass
 from dovetail.kernels.run import (
-    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, NEWS_LIST, ORDER, PROMISED_FIRST,
-    PROMISED_LAST, QUEUE, RUNNING, SEEN, SIZE, SPARE, SPARE_2, SPARE_3, START, STARTED, WAITING, Floats, Ints, Run,
+    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, NEWS_LIST, ORDER, PLACE,
+    PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, SEEN, SIZE, SPARE, SPARE_2, SPARE_3, STANDS, START, STARTED,
+    WAITING, Floats, Ints, Run,
 )  # fmt: skip
 from dovetail.kernels.seam import answers, seam
 
@@ -36,6 +37,9 @@ class ListRule(NamedTuple):
     stop_for_news: bool
     keep_expected: bool
     """Write the planned start of each job that has one to PROMISED_LAST, and the first ever to PROMISED_FIRST."""
+    reuse: bool
+    """Keep the plan from pass to pass while a new one would be the same: all are reserved, the keys do not move, and
+    no job has ended before its expected end. Estimates must be upper bounds that do not change."""
 
 
 class SlackRule(NamedTuple):
@@ -109,12 +113,65 @@ def _sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
 def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
     n = run.info[WAITING]
     if n == 0:
+        run.info[STANDS] = 0
         return 0
+    if rule.reuse:
+        return _decide_standing(rule, cap, run, now)
     queue, back = _sort_if_moving(run, rule, now)
     return list_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.backfill >= 0, rule.depth,
-        run.jobs[PROMISED_LAST], rule.keep_expected, run.jobs[SEEN], run.lists[SPARE], run.lists[STARTED],
+        rule.keep_expected, run.jobs[PLACE], run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
     )  # fmt: skip
+
+
+@inner
+def _decide_standing(rule: ListRule, cap: Any, run: Run, now: int) -> int:
+    """The pass that reserves all, on a plan that may still stand. A new plan would put every job where it is, up to
+    the first that arrived since: what runs beside it took its place around it, and nothing came back early."""
+    info = run.info
+    n = info[WAITING]
+    for i in range(info[ENDED]):
+        job = run.lists[NEWS_LIST, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] != now:
+            info[STANDS] = 0
+    queue, place, estimate = run.lists[QUEUE], run.jobs[PLACE], run.jobs[ESTIMATE]
+    first = 0  # jobs before this one keep their places
+    if info[STANDS] != 0:
+        while first < n and place[queue[first]] >= 0:
+            first += 1
+        behind = 0
+        for i in range(first, n):
+            behind += place[queue[i]] >= 0
+        if behind > first:  # cheaper to begin anew than to take so many out
+            info[STANDS] = 0
+    if info[STANDS] == 0:
+        n_started = list_pass(
+            cap, now, estimate, run.jobs[SIZE], queue, n, queue, False, rule.depth, False, place, run.jobs[SEEN],
+            run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
+        )  # fmt: skip
+        for i in range(n):
+            info[STANDS] |= place[queue[i]] > now
+        return n_started
+    advance_plan(cap, now)
+    for i in range(first, n):
+        job = queue[i]
+        if place[job] >= 0:
+            unreserve(cap, job, place[job], estimate[job])
+    n_started = 0
+    for i in range(first):
+        job = queue[i]
+        if place[job] == now:
+            start(cap, job, now, now + estimate[job])
+            run.lists[STARTED, n_started] = job
+            n_started += 1
+    if first == n:
+        return n_started
+    for i in range(first, n):
+        place[queue[i]] = -1
+    return place_rest(
+        cap, now, estimate, run.jobs[SIZE], queue, first, n, rule.depth, False, place, run.lists[SPARE],
+        run.lists[SPARE_2], run.lists[STARTED], n_started,
+    )[0]  # fmt: skip
 
 
 @inner
@@ -125,7 +182,7 @@ def _decide_slack(rule: SlackRule, cap: Any, run: Run, now: int) -> int:
     queue, back = _sort_if_moving(run, rule, now)
     return slack_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[ARRIVE], queue, n, back, rule.backfill >= 0, rule.depth, rule.relax,
-        rule.slack, run.jobs[PROMISED_FIRST], run.jobs[PROMISED_LAST], run.lists[SPARE], run.lists[SPARE_2],
+        rule.slack, run.jobs[PROMISED_FIRST], run.jobs[PLACE], run.lists[SPARE], run.lists[SPARE_2],
         run.lists[SPARE_3], run.jobs[SEEN], run.lists[STARTED],
     )  # fmt: skip
 

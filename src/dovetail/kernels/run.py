@@ -13,18 +13,19 @@ Floats = npt.NDArray[np.float64]
 NEVER = 1 << 62
 
 # Positions in Run.info.
-NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST = range(10)
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS = range(11)
 """NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
 in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
-one on never arrive."""
-INFO = 10
+one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse)."""
+INFO = 11
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)
 
 # Rows of Run.jobs, one value per job, in order of submit.
-SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN = range(9)
-JOB_ROWS = 9
+SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE = range(10)
+"""PLACE: where a waiting job stands in a plan that is kept; -1: nowhere."""
+JOB_ROWS = 10
 
 # Rows of Run.keys.
 KEY, BACK_KEY = range(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,24 +43,29 @@ class RulePolicy(Policy):
         return None
 
     def decide(self, state: State) -> Plan:
+        if not len(state.waiting):
+            return Plan()
         rule = self.rule(keep=True)
         if not isinstance(rule, ConservativeRule):
             # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
         here = np.concatenate([state.waiting, state.running, state.ended])
-        run = _run_of(state, here, self.keys(state))
+        # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
+        remembered = {} if isinstance(rule, ListRule) else state.standing.promised
+        run = _run_of(state, here, self.keys(state), remembered)
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
         n_started = step(rule, new_counted(need, total, len(here), 3 * len(here)), run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
-        promised = run.jobs[layout.PROMISED_FIRST if isinstance(rule, SlackRule) else layout.PROMISED_LAST]
-        promised[starts] = np.where(promised[starts] >= 0, state.now, -1)
+        rows = {ListRule: layout.PLACE, SlackRule: layout.PROMISED_FIRST, ConservativeRule: layout.PROMISED_LAST}
+        promised = run.jobs[rows[type(rule)]]
+        promised[starts] = state.now if isinstance(rule, ConservativeRule) else -1
         pairs = zip(state.waiting.tolist(), promised.tolist(), strict=False)
         return Plan(starts=here[starts].tolist(), promised={job: at for job, at in pairs if at >= 0})
 
 
-def _run_of(state: State, here: Any, keys: Any) -> layout.Run:
+def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> layout.Run:
     """The jobs of one instant as a Run; job i of it is here[i]."""
     waiting, running, n = len(state.waiting), len(state.running), len(here)
     jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
@@ -70,8 +76,7 @@ def _run_of(state: State, here: Any, keys: Any) -> layout.Run:
     jobs[layout.START] = state.start[here]
     jobs[layout.SEEN] = 0
     for i, job in enumerate(state.waiting.tolist()):
-        at = state.standing.promised.get(job, -1)
-        jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = at
+        jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = promised.get(job, -1)
     info = np.zeros(layout.INFO, np.int64)
     info[layout.NOW] = state.now
     info[layout.WAITING], info[layout.RUNNING] = waiting, running

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dovetail.errors import SettingError
 from dovetail.kernels.conservative import SWEEPS
-from dovetail.kernels.order import CODES
+from dovetail.kernels.order import CODES, MOVING
 from dovetail.kernels.passes import ALL, STRICT
 from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
 from dovetail.kernels.run import NEVER
@@ -20,6 +20,9 @@ from dovetail.policies.base import Rule, RulePolicy
 
 ORDERS = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
+
+MOST_SLACK = 1_000_000
+"""Largest factor of relaxed backfilling: with any more, a latest start might not fit into 64 bits."""
 
 UserKey = Callable[[State], npt.ArrayLike]
 """A user's order: the keys of `state.waiting`, smaller first, asked for at each pass."""
@@ -51,8 +54,8 @@ class ListPolicy(RulePolicy):
             raise SettingError(f"reserve={self.reserve!r}: must be strict, all, or a number of jobs (0 for none)")
         if self.starve_s is not None and self.starve_s < 0:
             raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")
-        if not (self.relax >= 0 and self.slack >= 0):
-            raise SettingError(f"relax={self.relax}, slack={self.slack}: must be 0 or more")
+        if not (0 <= self.relax <= MOST_SLACK and 0 <= self.slack <= MOST_SLACK):
+            raise SettingError(f"relax={self.relax}, slack={self.slack}: must be from 0 to {MOST_SLACK:,}")
         if (self.relax or self.slack) and (self.depth < 1):
             raise SettingError("relax and slack push reservations back: they need reserve=1 or more")
 
@@ -71,13 +74,19 @@ class ListPolicy(RulePolicy):
         starve = NEVER if self.starve_s is None else self.starve_s
         common = (order, backfill, self.depth, starve, every_s, stop_for_news, keep)
         if self.relax or self.slack:
-            return SlackRule(*common, self.relax, self.slack)
-        return ListRule(*common)
+            return SlackRule(*common, float(self.relax), float(self.slack))
+        moving = starve < NEVER or order in MOVING
+        reuse = bounded and self.depth == ALL and not (moving or every_s or stop_for_news or keep)
+        return ListRule(*common, reuse)
 
     def keys(self, state: State) -> Any:
         if isinstance(self.order, str):
             return None
-        keys = np.asarray(self.order(state), np.float64)
+        answer = self.order(state)
+        try:
+            keys = np.asarray(answer, np.float64)
+        except (TypeError, ValueError) as error:
+            raise SettingError(f"the order of {self.name!r} must give numbers: {error}") from error
         if keys.shape != state.waiting.shape or not np.all(np.isfinite(keys)):
             raise SettingError(
                 f"the order of {self.name!r} must give one finite number for each of the {len(state.waiting)} waiting"

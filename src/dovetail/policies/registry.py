@@ -27,7 +27,9 @@ def policy(text: str) -> Policy:
     """The policy of that name, with the settings behind a colon. SettingError lists the valid choices."""
     if match := _FILE.match(text):
         if "=" not in match["path"]:
-            return _from_file(match["path"], match["name"], text)
+            if match["settings"]:
+                raise SettingError(f"{text!r}: a policy from a file takes no settings; write them into the file")
+            return _from_file(match["path"], match["name"])
     name, _, rest = text.partition(":")
     made = _built_in(name.lower())
     settings = _settings(rest, text)
@@ -110,10 +112,13 @@ def _order(value: str) -> Any:
     return value
 
 
-def _from_file(path: str, name: str, text: str) -> Policy:
+def _from_file(path: str, name: str) -> Policy:
     """A user's policy: a class with `decide`, or an object that has it."""
     found = getattr(_module(path), name, None) or _missing(path, name)
-    made = found() if isinstance(found, type) else found
+    try:
+        made = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise PolicyError(f"{path}: {name}() failed: {type(error).__name__}: {error}") from error
     if not callable(getattr(made, "decide", None)):
         raise PolicyError(f"{path}: {name} has no method decide(state): a policy is a class with one")
     if not getattr(made, "name", ""):

@@ -1,0 +1,1 @@
+"""Many replays, and the published tables that they reproduce."""

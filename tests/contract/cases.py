@@ -1,0 +1,129 @@
+"""Random cases that every engine must agree on: a workload, a policy in both spellings, and the options.
+
+The same seed gives the same case everywhere: in tests and in benchmarks/many_cases.py.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from dovetail.engine.replay import replay
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.base import RulePolicy
+from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.referee import check_schedule
+from tests.slow import policies as slow
+from tests.slow.workloads import random_jobs, workload_of
+
+SWEEPS = {"once": "submit", "each-end": "each-end", "repeat": "repeat", "by-start": "start"}
+"""Our names of the sweeps, and those of the slow policies."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One replay, ready to be run by each engine."""
+
+    seed: int
+    jobs: Sequence[slow.SlowJob]
+    processors: int
+    policy: ListPolicy | Conservative
+    slow_policy: slow.ListPolicy | slow.Conservative
+    feedback: bool
+    every_s: int
+
+    @property
+    def workload(self) -> Workload:
+        return workload_of(self.jobs, (self.processors,))
+
+    @property
+    def estimate(self) -> Ints:
+        return np.array([job.estimate for job in self.jobs], np.int64)
+
+    @property
+    def bounded(self) -> bool:
+        """Estimates are upper bounds of the run times."""
+        return all(job.estimate >= job.runtime for job in self.jobs)
+
+    @property
+    def protects(self) -> bool:
+        """Promises must hold: conservative, or EASY in FCFS order, with estimates that are upper bounds."""
+        if not self.bounded or self.every_s:
+            return False
+        if isinstance(self.policy, Conservative):
+            return True
+        relaxed = self.policy.relax or self.policy.slack
+        return self.policy.order == "fcfs" and self.policy.reserve == 1 and not relaxed
+
+    def replay(
+        self, policy: RulePolicy | None = None, *, keep: bool = True, event_by_event: bool = False
+    ) -> Schedule:
+        """What an engine makes of it."""
+        return replay(
+            self.workload,
+            policy or self.policy,
+            cluster=Cluster(self.processors),
+            estimate=self.estimate,
+            feedback=self.feedback,
+            every_s=self.every_s,
+            keep_promises=keep,
+            event_by_event=event_by_event,
+        )
+
+
+def case(seed: int) -> Case:
+    """The case of that number: all policies, orders and options come up."""
+    rng = random.Random(seed)
+    feedback, too_small = rng.random() < 0.3, rng.random() < 0.4
+    jobs, capacity = random_jobs(rng, too_small=too_small, feedback=feedback)
+    policy, slow_policy = _policies(rng)
+    every_s = 0 if isinstance(policy, Conservative) else rng.choice((0, 0, 0, 3, 10))
+    return Case(seed, jobs, capacity[0], policy, slow_policy, feedback, every_s)
+
+
+def _policies(
+    rng: random.Random,
+) -> tuple[ListPolicy, slow.ListPolicy] | tuple[Conservative, slow.Conservative]:
+    if rng.random() < 0.25:
+        sweep = rng.choice(tuple(SWEEPS))
+        return Conservative(sweep), slow.Conservative(SWEEPS[sweep])
+    order = rng.choice((*ORDERS, "fcfs", "fcfs"))
+    backfill = rng.choice((None, None, *ORDERS))
+    reserve = rng.choice(("strict", 0, 1, 1, 1, 2, 3, 5, "all", "all"))
+    starve = rng.choice((None, None, None, 0, 5, 20))
+    relax = slack = 0.0
+    if reserve not in ("strict", 0) and rng.random() < 0.3:
+        if rng.random() < 0.5:
+            relax = rng.choice((0.1, 0.5, 1.0, 2.0))
+        else:
+            slack = rng.choice((0.1, 0.5, 1.0))
+    fast = ListPolicy(order, reserve, backfill, starve, relax, slack)
+    return fast, slow.ListPolicy(order, reserve, backfill, starve, relax or None, slack or None)
+
+
+def disagreements(this: Case) -> list[str]:
+    """All that differs between slow replay, whole run and event-by-event run; all broken rules."""
+    wanted = slow.slow_replay(
+        this.jobs, this.processors, this.slow_policy, feedback=this.feedback, every=this.every_s or None
+    )
+    found = []
+    for name, by_event in (("whole run", False), ("event by event", True)):
+        got = this.replay(event_by_event=by_event)
+        for column in ("start", "arrive", "promised_first", "promised_last"):
+            have, want = getattr(got, column).tolist(), getattr(wanted, column)
+            if have != want:
+                found.append(f"seed {this.seed}, {name}: {column} {have}, slow replay {want}")
+        if got.passes != wanted.passes:
+            found.append(f"seed {this.seed}, {name}: {got.passes} passes, slow replay {wanted.passes}")
+        broken = check_schedule(got, promises=this.protects)
+        found += [f"seed {this.seed}, {name}: {violation}" for violation in broken]
+    # Where nobody wants to know the reservations, passes take shorter ways: to the same starts.
+    bare = this.replay(keep=False).start.tolist()
+    if bare != wanted.start:
+        found.append(f"seed {this.seed}, without promises: start {bare}, slow replay {wanted.start}")
+    return found

@@ -1,0 +1,59 @@
+"""Three engines, one schedule: compiled whole run, event by event, and slow obvious Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from tests.contract.cases import SWEEPS, case, disagreements
+
+CASES = 1000
+STEP = 50
+
+
+@pytest.mark.parametrize("first", range(0, CASES, STEP))
+def test_engines_agree_and_the_referee_is_content(first: int) -> None:
+    found = [text for seed in range(first, first + STEP) for text in disagreements(case(seed))]
+    assert found == []
+
+
+def test_the_cases_cover_everything() -> None:
+    """Each policy, order and option comes up, and so do promises that must hold."""
+    seen: Counter[object] = Counter()
+    for seed in range(CASES):
+        this = case(seed)
+        seen.update(
+            {
+                ("feedback", this.feedback): 1,
+                ("bounded", this.bounded): 1,
+                ("every", this.every_s): 1,
+                ("protects", this.protects): 1,
+            }
+        )
+        if isinstance(this.policy, Conservative):
+            seen[this.policy.sweep, this.bounded] += 1
+        else:
+            seen.update(_options(this.policy))
+    wanted = [
+        *((what, yes) for what in ("feedback", "bounded", "protects") for yes in (True, False)),
+        *(("every", every) for every in (0, 3, 10)),
+        *((sweep, bounded) for sweep in SWEEPS for bounded in (True, False)),
+        *(("order", order) for order in ORDERS),
+        *(("backfill", order) for order in (None, *ORDERS)),
+        *(("reserve", reserve) for reserve in ("strict", 0, 1, 2, 3, 5, "all")),
+        *((what, yes) for what in ("starve", "relax", "slack") for yes in (True, False)),
+    ]
+    assert [key for key in wanted if seen[key] < 10] == []
+
+
+def _options(policy: ListPolicy) -> list[tuple[str, object]]:
+    return [
+        ("order", policy.order),
+        ("backfill", policy.backfill),
+        ("reserve", policy.reserve),
+        ("starve", policy.starve_s is not None),
+        ("relax", policy.relax > 0),
+        ("slack", policy.slack > 0),
+    ]

@@ -1,0 +1,69 @@
+"""Compiled code is kept on disk, and an edit in any kernel file is noticed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+CALLER = '''
+"""A kernel that calls one in another file."""
+from dovetail.kernels.compile import jit
+from dovetail.kernels.heap import push
+
+
+@jit
+def length_after_push(at, job):
+    return push(at, job, 0, 5, 6)
+'''
+
+SCRIPT = """
+import numpy as np
+import dovetail
+from dovetail.kernels.compile import CACHE, is_cached
+from dovetail.kernels.caller import length_after_push
+before = is_cached("length_after_push")
+result = length_after_push(np.zeros(3, np.int64), np.zeros(3, np.int64))
+hits = sum(length_after_push.stats.cache_hits.values())
+print(dovetail.__file__, CACHE.name, int(before), hits, result, len(list(CACHE.rglob("*.nbc"))))
+"""
+
+
+def _run(tree: Path) -> tuple[str, bool, int, int, int]:
+    """The cache's name, whether it knew the kernel before, hits, what the kernel returned, files there."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA_")}
+    env |= {"PYTHONPATH": str(tree), "DOVETAIL_CACHE": str(tree / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", SCRIPT]
+    done = subprocess.run(command, env=env, cwd=tree, check=True, capture_output=True, text=True)
+    where, cache, before, hits, result, files = done.stdout.split()
+    assert Path(where).is_relative_to(tree)
+    return cache, before == "1", int(hits), int(result), int(files)
+
+
+def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
+    shutil.copytree(
+        ROOT / "src" / "dovetail", tmp_path / "dovetail", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    kernels = tmp_path / "dovetail" / "kernels"
+    (kernels / "caller.py").write_text(CALLER)
+    first = _run(tmp_path)
+    assert first[1:] == (False, 0, 1, 1)
+
+    assert _run(tmp_path) == (first[0], True, 1, 1, 1)  # from the cache: nothing was compiled
+
+    heap = kernels / "heap.py"
+    text = heap.read_text()
+    stamp = heap.stat()
+    changed = text.replace("return n + 1\n", "return n + 7\n")
+    assert changed != text
+    heap.write_text(changed)
+    os.utime(
+        heap, ns=(stamp.st_atime_ns, stamp.st_mtime_ns)
+    )  # an edit shows in the bytes, whatever the clock says
+    edited = _run(tmp_path)
+    assert edited[0] != first[0]
+    assert edited[1:] == (False, 0, 7, 1)

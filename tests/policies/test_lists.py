@@ -1,0 +1,191 @@
+"""The list family as objects: what they refuse, a user's own order, and plans that can be carried out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dovetail.engine.stepper import Stepper
+from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.policies.lists import Conservative, ListPolicy
+from dovetail.policies.registry import policy
+from dovetail.referee import check_plan
+from tests.contract.cases import case
+
+ORDERS_FILE = """
+import numpy as np
+
+seen = []
+
+
+def saf(state):
+    return state.size[state.waiting] * state.estimate[state.waiting]
+
+
+def xfactor(state):
+    estimate = state.estimate[state.waiting].astype(float)
+    wait = (state.now - state.submit[state.waiting]).astype(float)
+    return -((wait + estimate) / estimate)
+
+
+def watch(state):
+    seen.append([
+        state.now, state.free, state.processors, state.seed, state.waiting.tolist(), state.running.tolist(),
+        state.arrived.tolist(), state.ended.tolist(), state.submit[state.waiting].tolist(),
+        state.start[state.running].tolist(), state.user[state.waiting].tolist(),
+        state.limit[state.waiting].tolist(),
+    ])
+    return -state.waiting
+
+
+def short(state):
+    return state.waiting[1:]
+
+
+def endless(state):
+    return state.waiting / 0.0
+
+
+def words(state):
+    return ["a"] * len(state.waiting)
+
+
+def vandal(state):
+    state.start[:] = 0
+    return state.waiting
+"""
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Path:
+    path = tmp_path / "orders.py"
+    path.write_text(ORDERS_FILE)
+    return path
+
+
+@pytest.mark.parametrize("order", ["saf", "xfactor"])
+@pytest.mark.parametrize(
+    "rest", ["reserve=1", "reserve=all", "reserve=strict,starve=20", "reserve=2,backfill=sjf", "slack=0.5"]
+)
+def test_a_users_order_equals_the_built_in_one_with_the_same_formula(
+    orders: Path, order: str, rest: str
+) -> None:
+    mine, built_in = policy(f"list:order={orders}:{order},{rest}"), policy(f"list:order={order},{rest}")
+    assert isinstance(mine, ListPolicy)
+    assert isinstance(built_in, ListPolicy)
+    for seed in range(20):
+        this = case(seed)
+        for by_event in (False, True):
+            got, wanted = (this.replay(p, event_by_event=by_event) for p in (mine, built_in))
+            assert got.start.tolist() == wanted.start.tolist(), (seed, by_event)
+            assert got.promised_first.tolist() == wanted.promised_first.tolist(), (seed, by_event)
+
+
+def test_a_users_order_sees_the_same_in_both_engines(orders: Path) -> None:
+    mine = policy(f"list:order={orders}:watch,reserve=1")
+    assert isinstance(mine, ListPolicy)
+    assert callable(mine.order)
+    seen = mine.order.__globals__["seen"]
+    calls = 0
+    for seed in range(40):
+        views = []
+        for by_event in (False, True):
+            seen.clear()
+            case(seed).replay(mine, event_by_event=by_event)
+            views.append(list(seen))
+        assert views[0] == views[1], seed
+        calls += len(views[0])
+    assert calls > 300
+
+
+@pytest.mark.parametrize("by_event", [False, True])
+@pytest.mark.parametrize(
+    ("name", "error", "words"),
+    [
+        ("short", SettingError, "one finite number for each of the"),
+        ("words", SettingError, "must give numbers"),
+        ("vandal", ValueError, "read-only"),
+    ],
+)
+def test_what_a_users_order_may_not_do(
+    orders: Path, name: str, error: type[Exception], words: str, by_event: bool
+) -> None:
+    mine = policy(f"list:order={orders}:{name},reserve=1")
+    assert isinstance(mine, ListPolicy)
+    with pytest.raises(error, match=words):
+        case(3).replay(mine, event_by_event=by_event)
+
+
+def test_keys_must_be_finite(orders: Path) -> None:
+    mine = policy(f"list:order={orders}:endless,reserve=1")
+    assert isinstance(mine, ListPolicy)
+    with np.errstate(all="ignore"), pytest.raises(SettingError, match="finite"):
+        case(3).replay(mine)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ListPolicy("nonsense"),
+        lambda: ListPolicy(backfill="nonsense"),
+        lambda: ListPolicy(reserve=-1),
+        lambda: ListPolicy(reserve="some"),
+        lambda: ListPolicy(starve_s=-1),
+        lambda: ListPolicy(relax=float("inf")),
+        lambda: ListPolicy(slack=-0.1),
+        lambda: ListPolicy(reserve=0, slack=0.1),
+        lambda: ListPolicy(reserve="strict", relax=0.1),
+        lambda: Conservative("nonsense"),
+    ],
+)
+def test_settings_that_make_no_sense(make: type[ListPolicy]) -> None:
+    with pytest.raises(SettingError):
+        make()
+
+
+def test_the_largest_slack_does_not_overflow() -> None:
+    """So much slack that no reservation counts: greedy in the same order, but for who has been reserved."""
+    for seed in range(50):
+        this = case(seed)
+        loose = this.replay(ListPolicy("fcfs", 1, relax=1e6, slack=1e6))
+        assert loose.start.tolist() == this.replay(ListPolicy("fcfs", 0)).start.tolist(), seed
+
+
+def test_a_backfill_order_equal_to_the_order_changes_nothing() -> None:
+    for seed in range(30):
+        this = case(seed)
+        same = this.replay(ListPolicy("sjf", 1, "sjf")).start.tolist()
+        assert same == this.replay(ListPolicy("sjf", 1)).start.tolist()
+
+
+def test_plans_can_be_carried_out() -> None:
+    """What runs, starts and is reserved fits together: nothing stays in a plan from an earlier one."""
+    plans = 0
+    for seed in range(400):
+        this = case(seed)
+        if isinstance(this.policy, ListPolicy) and (this.policy.relax or this.policy.slack):
+            continue  # their plans carry the first reservation of each job, from which slack is measured
+
+        def see(state: State, plan: Plan, seed: int = seed) -> None:
+            nonlocal plans
+            assert check_plan(state, plan) == [], seed
+            plans += len(plan.promised) > 1
+
+        cluster, every_s = Cluster(this.processors), this.every_s
+        assert Stepper(this.workload, cluster, this.policy, this.estimate, every_s=every_s, see=see).advance()
+    assert plans > 1000
+
+
+def test_asked_twice_a_policy_says_the_same() -> None:
+    for seed in range(100):
+        this = case(seed)
+
+        def see(state: State, plan: Plan, policy: ListPolicy | Conservative = this.policy) -> None:
+            assert policy.decide(state) == plan
+
+        Stepper(this.workload, Cluster(this.processors), this.policy, this.estimate, see=see).advance()

@@ -1,0 +1,215 @@
+"""Policies by name: what the names mean, which settings there are, and errors that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import PolicyError, SettingError
+from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.policies.registry import ALIASES, names, policy
+
+
+def same(text: str, wanted: ListPolicy | Conservative) -> bool:
+    """Equal but for the name, which is the text."""
+    made = policy(text)
+    assert made.name == text.lower()
+    fields = {**vars(made), "name": ""}
+    return type(made) is type(wanted) and fields == {**vars(wanted), "name": ""}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_names_with_an_order(order: str) -> None:
+    assert same(f"strict-{order}", ListPolicy(order, "strict"))
+    assert same(f"greedy-{order}", ListPolicy(order, 0))
+    assert same(f"list-{order}", ListPolicy(order, "all"))
+    assert same(f"{order}-easy", ListPolicy(order, 1))
+    assert same(f"easy-{order}bf", ListPolicy("fcfs", 1, order))
+    assert same(f"{order}-justbf", ListPolicy(order, "all"))
+    assert same(f"{order}-aggressive", ListPolicy(order, 0))
+    assert same(f"{order}-passive", ListPolicy(order, "strict"))
+
+
+def test_names_without_an_order() -> None:
+    assert same("easy", ListPolicy("fcfs", 1))
+    assert same("EASY", ListPolicy("fcfs", 1))
+    assert same("easy-sjbf", ListPolicy("fcfs", 1, "sjf"))
+    assert same("list", ListPolicy("fcfs", "all"))
+    assert same("list-reg", ListPolicy("fcfs", "all"))
+    assert same("justbf", ListPolicy("fcfs", "all"))
+    assert same("aggressive", ListPolicy("fcfs", 0))
+    assert same("passive", ListPolicy("fcfs", "strict"))
+    assert same("conservative", Conservative("once"))
+
+
+def test_every_listed_name_is_one() -> None:
+    listed = [name for name in names() if "..." not in name and "/" not in name]
+    assert len(listed) == len(set(listed)) > 4 * len(ORDERS)
+    for name in listed:
+        assert policy(name).name == name
+    assert set(ALIASES) <= set(listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("list:order=wfp3,reserve=4", ListPolicy("wfp3", 4)),
+        ("list:reserve=none", ListPolicy("fcfs", 0)),
+        ("list:reserve=first", ListPolicy("fcfs", 1)),
+        ("list:reserve=all", ListPolicy("fcfs", "all")),
+        ("list:reserve=strict", ListPolicy("fcfs", "strict")),
+        ("easy:backfill=saf,starve=2h", ListPolicy("fcfs", 1, "saf", 7200)),
+        ("saf-easy:relax=0.5", ListPolicy("saf", 1, relax=0.5)),
+        ("easy:slack=1", ListPolicy("fcfs", 1, slack=1.0)),
+        ("list: order = sjf , reserve = 2", ListPolicy("sjf", 2)),
+        ("conservative:sweep=by-start", Conservative("by-start")),
+        ("list:", ListPolicy()),
+    ],
+)
+def test_settings(text: str, wanted: ListPolicy | Conservative) -> None:
+    made = policy(text)
+    assert {**vars(made), "name": ""} == {**vars(wanted), "name": ""}
+    assert made.name == (text if "=" in text else "list")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "nonsense",
+            ("no policy 'nonsense'", "easy", "list-saf", "conservative", "path/to/file.py:Name", "wfp3"),
+        ),
+        ("list-nonsense", ("no policy", *ORDERS)),
+        ("", ("no policy ''", "easy")),
+        ("easy:colour=red", ("no setting 'colour'", "order, reserve, backfill, starve, relax, slack")),
+        ("conservative:reserve=1", ("no setting 'reserve'", "sweep")),
+        ("conservative:sweep=x", ("no sweep 'x'", "once, each-end, repeat, by-start")),
+        ("list:order=x", ("no order 'x'", *ORDERS, "path/to/file.py:function")),
+        ("list:order=given", ("no order 'given'",)),
+        ("easy:backfill=x", ("no order 'x'", *ORDERS)),
+        ("list:reserve=some", ("reserve=some", "strict, none, first, all, or a number")),
+        ("list:reserve=-1", ("reserve=-1", "strict, none, first, all, or a number")),
+        ("easy:starve=soon", ("starve=soon", "36h")),
+        ("easy:relax=much", ("relax=much",)),
+        ("easy:relax=-1", ("relax=-1.0", "from 0 to")),
+        ("easy:slack=nan", ("slack=nan", "from 0 to")),
+        ("easy:relax=inf", ("relax=inf", "from 0 to")),
+        ("list:reserve=0,relax=1", ("reserve=1 or more",)),
+        ("strict-fcfs:slack=1", ("reserve=1 or more",)),
+        ("easy:starve", ("'starve' is not a setting", "name=value")),
+        ("easy:starve=", ("'starve=' is not a setting", "name=value")),
+    ],
+)
+def test_errors_list_the_choices(text: str, words: tuple[str, ...]) -> None:
+    with pytest.raises(SettingError) as caught:
+        policy(text)
+    for word in words:
+        assert word in str(caught.value)
+
+
+# From files -------------------------------------------------------------------------------------------------
+
+GOOD = """
+from dovetail import Plan, Policy, State
+
+
+class Mine(Policy):
+    def decide(self, state: State) -> Plan:
+        return Plan()
+
+
+class Named(Mine):
+    name = "my own"
+
+
+class Free:  # need not be derived from anything
+    def decide(self, state):
+        return Plan()
+
+
+instance = Named()
+
+
+class Slotted:
+    __slots__ = ()
+
+    def decide(self, state):
+        return Plan()
+
+
+class Picky(Mine):
+    def __init__(self, size):
+        self.size = size
+
+
+class Undecided:
+    pass
+
+
+number = 7
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(GOOD)
+    return path
+
+
+def test_policies_from_a_file(file: Path) -> None:
+    assert policy(f"{file}:Mine").name == "Mine"
+    assert policy(f"{file}:Named").name == "my own"
+    assert policy(f"{file}:Free").name == "Free"
+    assert policy(f"{file}:instance").name == "my own"
+    assert type(policy(f"{file}:instance")).__name__ == "Named"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Missing", "defines no 'Missing'"),
+        ("Undecided", "Undecided has no method decide(state)"),
+        ("number", "number has no method decide(state)"),
+        ("Slotted", "Slotted needs a `name`"),
+        ("Picky", "Picky() failed: TypeError"),
+    ],
+)
+def test_what_is_wrong_in_a_file(file: Path, name: str, words: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        policy(f"{file}:{name}")
+    assert words in str(caught.value)
+    assert str(file) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("class Mine(:\n", "could not be loaded: SyntaxError"),
+        ("import no_such_module_anywhere\n", "could not be loaded: ModuleNotFoundError"),
+        ("1 / 0\n", "could not be loaded: ZeroDivisionError"),
+    ],
+)
+def test_a_file_that_does_not_load(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text(text)
+    for name in (f"{path}:Mine", f"list:order={path}:key"):
+        with pytest.raises(PolicyError, match=words):
+            policy(name)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    for text in (f"{tmp_path}/none.py:Mine", f"list:order={tmp_path}/none.py:key"):
+        with pytest.raises(PolicyError, match=r"none\.py: no such file"):
+            policy(text)
+
+
+def test_settings_for_a_policy_from_a_file_are_refused(file: Path) -> None:
+    with pytest.raises(SettingError, match="takes no settings"):
+        policy(f"{file}:Mine,size=3")
+
+
+def test_an_order_that_the_file_does_not_define(file: Path) -> None:
+    with pytest.raises(PolicyError, match="defines no 'key'"):
+        policy(f"list:order={file}:key,reserve=1")
