@@ -47,8 +47,15 @@ def big_pass(size: Ints, limit: Ints, nodes: int) -> dict[str, float]:
     assert (places >= 0).sum() + started >= n
     fits = int(cap.plan.mem[FITS])
     holes = int(cap.plan.mem[HOLES])
-    return {"jobs": n, "nodes": nodes, "started": started, "cpu_s": cpu, "fits": fits, "holes_per_fit": holes / max(fits, 1),
-            "last_start_s": int(places.max(initial=0))}  # fmt: skip
+    return {
+        "jobs": n,
+        "nodes": nodes,
+        "started": started,
+        "cpu_s": cpu,
+        "fits": fits,
+        "holes_per_fit": holes / max(fits, 1),
+        "last_start_s": int(places.max(initial=0)),
+    }
 
 
 def main() -> None:

@@ -18,9 +18,7 @@ from tests.contract.cases import case, disagreements
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=10_000, help="how many (default 10000)")
     parser.add_argument("--first", type=int, default=0, help="seed of the first one (default 0)")
     chosen = parser.parse_args()

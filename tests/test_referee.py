@@ -130,9 +130,7 @@ def test_promises_are_checked_where_asked() -> None:
     broken = schedule(VALID, first=ints(0, 9, -1, 0), last=ints(0, 11, -1, 0))
     assert check_schedule(broken) == []
     assert rules(check_schedule(broken, promises=True)) == [("promise kept", 1), ("last promise", 1)]
-    too_soon = schedule(
-        ints(2, 12, 17, 2), arrive=ints(2, 2, 2, 2), submit=ints(2, 2, 2, 2), first=ints(1, 12, -1, -1)
-    )
+    too_soon = schedule(ints(2, 12, 17, 2), arrive=ints(2, 2, 2, 2), submit=ints(2, 2, 2, 2), first=ints(1, 12, -1, -1))
     found = check_schedule(too_soon, promises=True)
     assert rules(found) == [
         ("promise kept", 0),
@@ -143,9 +141,7 @@ def test_promises_are_checked_where_asked() -> None:
 
 
 def test_the_error_speaks_plainly() -> None:
-    with pytest.raises(
-        RefereeError, match="job 1: started at 9, which brings 7 processors into use"
-    ) as caught:
+    with pytest.raises(RefereeError, match="job 1: started at 9, which brings 7 processors into use") as caught:
         assert_valid(schedule(ints(0, 9, 15, 0)))
     assert isinstance(caught.value, DovetailError)
     assert len(caught.value.violations) == 1

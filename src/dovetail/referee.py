@@ -49,9 +49,7 @@ def assert_valid(schedule: Schedule, *, promises: bool = False, expect_all_start
         raise RefereeError(found)
 
 
-def check_schedule(
-    schedule: Schedule, *, promises: bool = False, expect_all_started: bool = True
-) -> list[Violation]:
+def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_started: bool = True) -> list[Violation]:
     """All rules that the schedule breaks, in plain words; empty for a valid one.
 
     Ask for `promises` where they must hold: estimates are upper bounds, and the policy protects whom it
@@ -129,9 +127,7 @@ def _capacity(schedule: Schedule) -> Iterator[Violation]:
     yield from _overfull(ran, begin, end, size, machine, "started")
 
 
-def _overfull(
-    jobs: Ints, begin: Ints, end: Ints, size: Ints, capacity: int, verb: str
-) -> Iterator[Violation]:
+def _overfull(jobs: Ints, begin: Ints, end: Ints, size: Ints, capacity: int, verb: str) -> Iterator[Violation]:
     """One violation for each begin that lifts the use above the capacity. Ends free before begins take."""
     count = len(jobs)
     time = np.concatenate([end, begin])
@@ -191,9 +187,7 @@ def _plan_capacity(state: State, at: dict[int, int]) -> Iterator[Violation]:
     running = state.running.astype(np.int64)
     planned = np.fromiter(at, np.int64, len(at))
     jobs = np.concatenate([running, planned])
-    begin = np.concatenate(
-        [np.full(len(running), state.now, np.int64), np.fromiter(at.values(), np.int64, len(at))]
-    )
+    begin = np.concatenate([np.full(len(running), state.now, np.int64), np.fromiter(at.values(), np.int64, len(at))])
     running_end = [state.expected_end(j) for j in running.tolist()]
     end = np.concatenate([np.array(running_end, np.int64), begin[len(running) :] + state.estimate[planned]])
     capacity = state.free + int(state.size[running].sum())

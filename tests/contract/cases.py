@@ -60,9 +60,7 @@ class Case:
         relaxed = self.policy.relax or self.policy.slack
         return self.policy.order == "fcfs" and self.policy.reserve == 1 and not relaxed
 
-    def replay(
-        self, policy: RulePolicy | None = None, *, keep: bool = True, event_by_event: bool = False
-    ) -> Schedule:
+    def replay(self, policy: RulePolicy | None = None, *, keep: bool = True, event_by_event: bool = False) -> Schedule:
         """What an engine makes of it."""
         return replay(
             self.workload,

@@ -22,7 +22,8 @@ if sys.argv[1] == "made":
 else:
     from dovetail.workloads.swf import read_swf
     workload = read_swf(sys.argv[1])
-for name in ("easy", "conservative", "list-wfp3", "list:order=unicef,reserve=2,relax=0.5")[: int(sys.argv[2])]:
+names = ("easy", "conservative", "list-wfp3", "list:order=unicef,reserve=2,relax=0.5")
+for name in names[: int(sys.argv[2])]:
     for by_event in (False, True)[: 2 if sys.argv[1] == "made" else 1]:
         schedule = replay(workload, policy(name), keep_promises=True, event_by_event=by_event)
         digest = hashlib.sha256()

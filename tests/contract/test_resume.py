@@ -113,9 +113,7 @@ def test_growing_in_a_long_queue(name: str) -> None:
     """A queue of hundreds of jobs: profiles of several leaves grow while a plan is kept in them."""
     workload = lublin(600, 64, seed=3, load=40.0)
     rule = policy(name).rule(bounded=True, keep=True)  # type: ignore[attr-defined]
-    runs = [
-        new_replay(workload, Cluster(64), rule, np.array(workload.limit), room=room) for room in (4, 100_000)
-    ]
+    runs = [new_replay(workload, Cluster(64), rule, np.array(workload.limit), room=room) for room in (4, 100_000)]
     until = int(workload.submit[0])
     longest = most = 0
     while not runs[0].advance(until):
@@ -161,9 +159,7 @@ def test_estimates_that_come_with_the_arrival_equal_those_known_before() -> None
         told: Told = []
         truth = this.estimate
 
-        def on_news(
-            engine: Replay, ended: Ints, arrived: Ints, told: Told = told, truth: Ints = truth
-        ) -> None:
+        def on_news(engine: Replay, ended: Ints, arrived: Ints, told: Told = told, truth: Ints = truth) -> None:
             told.append((engine.now, ended.tolist(), arrived.tolist()))
             assert (engine.estimate[arrived] == 1 << 40).all()
             engine.estimate[arrived] = truth[arrived]

@@ -24,9 +24,7 @@ BOTH = pytest.mark.parametrize("by_event", [False, True], ids=["whole", "by even
 def workload(**columns: list[int]) -> Workload:
     n = len(columns["size"])
     plain = {"id": list(range(1, n + 1)), "submit": [0] * n, "runtime": [5] * n, "limit": [5] * n}
-    return Workload(
-        "few", {k: np.array(v, np.int64) for k, v in {**plain, **columns}.items()}, 8, Provenance("here")
-    )
+    return Workload("few", {k: np.array(v, np.int64) for k, v in {**plain, **columns}.items()}, 8, Provenance("here"))
 
 
 @BOTH

@@ -110,9 +110,7 @@ def test_the_last_plan_stands_in_the_next_state() -> None:
     def answer(state: State) -> Plan:
         assert state.standing == (plans[-1] if plans else Plan())
         starts = first_fits(state).starts
-        plan = Plan(
-            starts=starts, promised={j: state.now + 5 for j in state.waiting.tolist() if j not in starts}
-        )
+        plan = Plan(starts=starts, promised={j: state.now + 5 for j in state.waiting.tolist() if j not in starts})
         plans.append(plan)
         return plan
 

@@ -21,15 +21,11 @@ def jobs(**columns: list[int]) -> Workload:
         "runtime": [5] * n,
         "limit": [5] * n,
     }
-    return Workload(
-        "few", {k: np.array(v, np.int64) for k, v in {**plain, **columns}.items()}, 4, Provenance("here")
-    )
+    return Workload("few", {k: np.array(v, np.int64) for k, v in {**plain, **columns}.items()}, 4, Provenance("here"))
 
 
 def begun(workload: Workload, policy: ListPolicy | Conservative, feedback: bool = False) -> Replay:
-    return new_replay(
-        workload, Cluster(4), policy.rule(bounded=True), np.array(workload.limit), feedback=feedback
-    )
+    return new_replay(workload, Cluster(4), policy.rule(bounded=True), np.array(workload.limit), feedback=feedback)
 
 
 def test_a_replay_in_progress() -> None:

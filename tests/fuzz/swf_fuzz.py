@@ -169,9 +169,7 @@ def mutate(line: bytes, rng: random.Random) -> bytes:
         at = rng.randrange(len(line))
         return line[:at] + rng.randbytes(rng.randrange(1, 40)) + line[at:]
     elif way == 10:
-        return rng.choice(
-            (line + b"\n" + line, line + b"\r", b"\xef\xbb\xbf" + line, b"; " + line, b" \t" + line)
-        )
+        return rng.choice((line + b"\n" + line, line + b"\r", b"\xef\xbb\xbf" + line, b"; " + line, b" \t" + line))
     else:
         filler = rng.choice((b" ", b"9", b"x", b"0", b"\t"))
         return line + filler * rng.choice((4095 - len(line), 4096 - len(line), 4097 - len(line), 9_000))
@@ -188,9 +186,7 @@ def batch(rng: random.Random) -> bytes:
             line = mutate(line, rng)
         parts.append(line)
         chance = rng.random()
-        parts.append(
-            b"\n" if chance < 0.97 else b"\r\n" if chance < 0.99 else b"" if chance < 0.995 else b"\r"
-        )
+        parts.append(b"\n" if chance < 0.97 else b"\r\n" if chance < 0.99 else b"" if chance < 0.995 else b"\r")
     return b"".join(parts)
 
 

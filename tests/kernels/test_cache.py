@@ -45,9 +45,7 @@ def _run(tree: Path) -> tuple[str, bool, int, int, int]:
 
 
 def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
-    shutil.copytree(
-        ROOT / "src" / "dovetail", tmp_path / "dovetail", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    shutil.copytree(ROOT / "src" / "dovetail", tmp_path / "dovetail", ignore=shutil.ignore_patterns("__pycache__"))
     kernels = tmp_path / "dovetail" / "kernels"
     (kernels / "caller.py").write_text(CALLER)
     first = _run(tmp_path)
@@ -61,9 +59,7 @@ def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
     changed = text.replace("return n + 1\n", "return n + 7\n")
     assert changed != text
     heap.write_text(changed)
-    os.utime(
-        heap, ns=(stamp.st_atime_ns, stamp.st_mtime_ns)
-    )  # an edit shows in the bytes, whatever the clock says
+    os.utime(heap, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # an edit shows in the bytes, whatever the clock says
     edited = _run(tmp_path)
     assert edited[0] != first[0]
     assert edited[1:] == (False, 0, 7, 1)

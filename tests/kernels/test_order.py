@@ -75,10 +75,7 @@ def test_keys_follow_their_formulas(order: str) -> None:
         assert got.tolist() == exact  # integers that a double holds
     else:
         assert (
-            max(
-                abs(Fraction(g) - e) / max(abs(e), Fraction(1))
-                for g, e in zip(got.tolist(), exact, strict=True)
-            )
+            max(abs(Fraction(g) - e) / max(abs(e), Fraction(1)) for g, e in zip(got.tolist(), exact, strict=True))
             < 1e-15
         )
 

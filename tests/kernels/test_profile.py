@@ -220,9 +220,7 @@ def _range(rng: random.Random, now: int) -> tuple[int, int]:
     return begin, begin + rng.choice((rng.randint(1, 10**5), rng.randint(1, 10**7), rng.randint(1, SPAN)))
 
 
-def _filled(
-    rng: random.Random, resources: int, blocks: int
-) -> tuple[Profile, Steps, list[tuple[int, int, Ints]]]:
+def _filled(rng: random.Random, resources: int, blocks: int) -> tuple[Profile, Steps, list[tuple[int, int, Ints]]]:
     total = np.full(resources, 1000)
     p, slow = fresh(2 * blocks + 4000, total), Steps(np.zeros(1, np.int64), total[None].copy())
     held = []

@@ -144,9 +144,7 @@ answers(
 
 
 @jit
-def one_pass(
-    cap: Listed | Counted, now: int, depth: int, other: bool, keep: bool, jobs: Ints, lists: Ints
-) -> int:
+def one_pass(cap: Listed | Counted, now: int, depth: int, other: bool, keep: bool, jobs: Ints, lists: Ints) -> int:
     """Let the jobs of row 0 run that have an end, then pass over the others. Returns how many start.
 
     Rows of `jobs`: size, estimate, end (-1: waits), expected start, seen. Rows of `lists`: queue, backfill
@@ -257,9 +255,7 @@ def _replay(jobs: list[slow.SlowJob], total: slow.Size, rule: Rule) -> layout.Ru
     return run
 
 
-def _agrees(
-    seed: int, policy: ListPolicy | Conservative, slow_policy: slow.ListPolicy | slow.Conservative
-) -> None:
+def _agrees(seed: int, policy: ListPolicy | Conservative, slow_policy: slow.ListPolicy | slow.Conservative) -> None:
     jobs, total = random_jobs(random.Random(seed), resources=2, too_small=seed % 3 == 0)
     bounded = all(job.estimate >= job.runtime for job in jobs)
     run = _replay(jobs, total, policy.rule(keep=seed % 2 == 0, bounded=bounded))

@@ -59,9 +59,7 @@ def test_level_0_is_the_mean_of_awf_and_awq(schedule: Schedule) -> None:
 
 
 @given(level=st.sampled_from(LEVELS), schedule=feasible(), data=st.data())
-def test_a_split_in_parallel_or_in_series_leaves_pasf(
-    level: float, schedule: Schedule, data: st.DataObject
-) -> None:
+def test_a_split_in_parallel_or_in_series_leaves_pasf(level: float, schedule: Schedule, data: st.DataObject) -> None:
     rows = rows_of(schedule)
     arrive, start, size, runtime = rows.pop(data.draw(st.integers(0, len(rows) - 1)))
     r, d = data.draw(st.integers(0, size)), data.draw(st.integers(0, runtime))
@@ -91,9 +89,7 @@ def test_reordering_jobs_of_one_arrival_under_one_profile_leaves_pasf(
 
 
 @given(feasible(least=2), st.floats(0.1, 1), st.data())
-def test_up_to_level_1_the_longer_wait_first_lowers_pasf(
-    schedule: Schedule, level: float, data: st.DataObject
-) -> None:
+def test_up_to_level_1_the_longer_wait_first_lowers_pasf(schedule: Schedule, level: float, data: st.DataObject) -> None:
     # Two jobs of one shape, the younger before the older: let them swap places.
     late, early = 200, 200 + data.draw(st.integers(1, 20))
     wrong = [(0, early, 1, 3), (data.draw(st.integers(1, 150)), late, 1, 3)]
@@ -164,9 +160,7 @@ def test_norms_at_the_edges() -> None:
 
 
 def test_unfairness_by_hand() -> None:
-    schedule = schedule_of(
-        [(0, 5, 1, 5), (1, 10, 1, 5), (2, 3, 1, 50), (3, 4, 1, 2), (4, -1, 1, 2), (20, 20, 1, 1)]
-    )
+    schedule = schedule_of([(0, 5, 1, 5), (1, 10, 1, 5), (2, 3, 1, 50), (3, 4, 1, 2), (4, -1, 1, 2), (20, 20, 1, 1)])
     fair = np.array([1, 10, 9, -1, 4, 14])
     assert metrics.unfairness(schedule, fair) == {
         "fair_start_jobs": 4,

@@ -48,15 +48,11 @@ def test_a_run_time_of_zero_counts_as_one_second_in_slowdowns() -> None:
 def test_area_weighted_wait_is_awq(schedule: Schedule) -> None:
     jobs = metrics.outcomes(schedule)
     assert metrics.weighted_wait_s(jobs, jobs.area) == pytest.approx(metrics.awq_s(jobs), rel=1e-14)
-    assert metrics.weighted_wait_s(jobs, np.ones(len(jobs))) == pytest.approx(
-        metrics.mean_wait_s(jobs), rel=1e-14
-    )
+    assert metrics.weighted_wait_s(jobs, np.ones(len(jobs))) == pytest.approx(metrics.mean_wait_s(jobs), rel=1e-14)
 
 
 @given(feasible(), st.data())
-def test_starting_one_job_earlier_lowers_awf_af_and_pasf_of_level_0(
-    schedule: Schedule, data: st.DataObject
-) -> None:
+def test_starting_one_job_earlier_lowers_awf_af_and_pasf_of_level_0(schedule: Schedule, data: st.DataObject) -> None:
     late = np.flatnonzero(schedule.wait > 0)
     assume(len(late))
     start = schedule.start.copy()
@@ -68,9 +64,7 @@ def test_starting_one_job_earlier_lowers_awf_af_and_pasf_of_level_0(
 
 
 @given(feasible(), st.data())
-def test_awf_is_unchanged_by_a_split_in_parallel_and_af_is_not(
-    schedule: Schedule, data: st.DataObject
-) -> None:
+def test_awf_is_unchanged_by_a_split_in_parallel_and_af_is_not(schedule: Schedule, data: st.DataObject) -> None:
     rows = rows_of(schedule)
     wide = [i for i, row in enumerate(rows) if row[2] > 1]
     assume(wide)
@@ -116,9 +110,7 @@ def test_a_shift_of_time_changes_nothing(schedule: Schedule, shift: int) -> None
     later = schedule_of([(a + shift, b + shift, r, d) for a, b, r, d in rows_of(schedule)])
     for counting in metrics.COUNTING:
         found = metrics.summarize(later, counting=counting)
-        assert found == pytest.approx(
-            metrics.summarize(schedule, counting=counting), abs=0, rel=0, nan_ok=True
-        )
+        assert found == pytest.approx(metrics.summarize(schedule, counting=counting), abs=0, rel=0, nan_ok=True)
 
 
 @given(feasible(), st.integers(2, 1000))

@@ -74,9 +74,7 @@ def test_values_are_those_of_the_functions(schedule: Schedule) -> None:
 
 
 def test_each_job_is_in_one_class() -> None:
-    jobs = metrics.outcomes(
-        schedule_of([(0, 0, 8, 3600), (0, 0, 9, 3600), (0, 0, 8, 3601), (0, 0, 9, 3601)], 64)
-    )
+    jobs = metrics.outcomes(schedule_of([(0, 0, 8, 3600), (0, 0, 9, 3600), (0, 0, 8, 3601), (0, 0, 9, 3601)], 64))
     masks = metrics.classes(jobs)
     assert list(masks) == ["short_narrow", "short_wide", "long_narrow", "long_wide"]
     assert np.array(list(masks.values())).tolist() == np.eye(4, dtype=bool).tolist()

@@ -85,9 +85,7 @@ def test_bins_against_loops_over_seconds(schedule: Schedule, bin_s: int) -> None
 @given(feasible())
 def test_bins_of_a_second_have_the_exact_variance(schedule: Schedule) -> None:
     line = metrics.timeline(schedule)
-    assert metrics.binned_variance(line, 1) == pytest.approx(
-        metrics.utilization_variance(line), rel=1e-12, abs=1e-30
-    )
+    assert metrics.binned_variance(line, 1) == pytest.approx(metrics.utilization_variance(line), rel=1e-12, abs=1e-30)
 
 
 @given(feasible())

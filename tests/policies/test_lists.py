@@ -72,9 +72,7 @@ def orders(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     "rest", ["reserve=1", "reserve=all", "reserve=strict,starve=20", "reserve=2,backfill=sjf", "slack=0.5"]
 )
-def test_a_users_order_equals_the_built_in_one_with_the_same_formula(
-    orders: Path, order: str, rest: str
-) -> None:
+def test_a_users_order_equals_the_built_in_one_with_the_same_formula(orders: Path, order: str, rest: str) -> None:
     mine, built_in = policy(f"list:order={orders}:{order},{rest}"), policy(f"list:order={order},{rest}")
     assert isinstance(mine, ListPolicy)
     assert isinstance(built_in, ListPolicy)

@@ -41,9 +41,7 @@ def test_estimates(workload: Workload, name: str, wanted: list[int]) -> None:
     assert got.dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    "name", ["", "Runtime", "runtime*", "runtime*-1", "runtime*1e3", "limit*2", "runtime * 2"]
-)
+@pytest.mark.parametrize("name", ["", "Runtime", "runtime*", "runtime*-1", "runtime*1e3", "limit*2", "runtime * 2"])
 def test_errors_list_the_choices(workload: Workload, name: str) -> None:
     with pytest.raises(SettingError, match=r"choose runtime, limit, or runtime\*FACTOR"):
         estimates(workload, name)

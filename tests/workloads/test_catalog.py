@@ -17,17 +17,13 @@ from dovetail.workloads import catalog as module
 from dovetail.workloads.catalog import FetchError, Log, catalog, fetch, find
 from tests.conftest import TRACES, needs_traces
 
-TEXT = b"; MaxProcs: 4\n" + b"".join(
-    b"%d %d 0 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1\n" % (i, i) for i in range(9000)
-)
+TEXT = b"; MaxProcs: 4\n" + b"".join(b"%d %d 0 10 1 -1 -1 1 20 -1 1 1 1 -1 -1 -1 -1 -1\n" % (i, i) for i in range(9000))
 ZIPPED = gzip.compress(TEXT)
 
 
 def made(name: str, content: bytes = TEXT) -> Log:
     digest = hashlib.sha256(content).hexdigest()
-    return Log(
-        name, f"l_{name}", f"{name}.swf.gz", "none", "2000-01", 4, 9000, len(content), digest, "nobody"
-    )
+    return Log(name, f"l_{name}", f"{name}.swf.gz", "none", "2000-01", 4, 9000, len(content), digest, "nobody")
 
 
 class Archive:
@@ -84,9 +80,7 @@ def archive(monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive]:
 
 def test_a_log_is_fetched_once_and_kept(archive: Archive, tmp_path: Path) -> None:
     seen: list[tuple[int, int | None]] = []
-    path = fetch(
-        "good", base_url=archive.base, cache=tmp_path, progress=lambda done, of: seen.append((done, of))
-    )
+    path = fetch("good", base_url=archive.base, cache=tmp_path, progress=lambda done, of: seen.append((done, of)))
     assert path == tmp_path / "good.swf.gz"
     assert path.read_bytes() == ZIPPED
     assert seen[-1] == (len(ZIPPED), len(ZIPPED))

@@ -98,9 +98,7 @@ def test_choosing_by_queue_status_and_user() -> None:
 
 
 def test_filters_compose_and_lose_nothing() -> None:
-    workload = log(
-        "-1 5 1 1 9 1 1 1", "0 0 1 1 9 1 1 1", "1 5 9 9 9 1 1 1", "2 5 1 1 -1 1 1 1", "3 12 1 1 9 1 1 1"
-    )
+    workload = log("-1 5 1 1 9 1 1 1", "0 0 1 1 9 1 1 1", "1 5 9 9 9 1 1 1", "2 5 1 1 -1 1 1 1", "3 12 1 1 9 1 1 1")
     got = clean(workload, ["standard"])
     assert ids(got) == [5]
     assert got.runtime.tolist() == [9]

@@ -55,9 +55,7 @@ def test_all_of_it_comes_back(tmp_path: Path) -> None:
 
 @given(workload=workloads())
 @settings(max_examples=50, deadline=None)
-def test_any_workload_survives_a_round_trip(
-    workload: Workload, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_workload_survives_a_round_trip(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "random.parquet"
     write_parquet(workload, path)
     same(read_parquet(path), workload)
@@ -65,9 +63,7 @@ def test_any_workload_survives_a_round_trip(
 
 @needs_traces
 def test_a_real_log_with_thousands_set_aside(tmp_path: Path) -> None:
-    workload = clean(
-        read_swf(TRACES / "archive" / "UniLu-Gaia-2014-1.swf.gz"), ["standard", "queues:include=1"]
-    )
+    workload = clean(read_swf(TRACES / "archive" / "UniLu-Gaia-2014-1.swf.gz"), ["standard", "queues:include=1"])
     assert len(workload.set_aside) > 5_000
     write_parquet(workload, tmp_path / "w.parquet")
     same(read_parquet(tmp_path / "w.parquet"), workload)

@@ -172,9 +172,7 @@ def test_blank_lines_and_later_comments_are_no_records() -> None:
 
 
 def test_the_first_of_equal_job_numbers_is_kept_also_out_of_order() -> None:
-    workload = read(
-        "\n".join([with_field(1, "5"), with_field(1, "3"), with_field(1, "5"), with_field(1, "3")])
-    )
+    workload = read("\n".join([with_field(1, "5"), with_field(1, "3"), with_field(1, "5"), with_field(1, "3")]))
     assert workload["line"].tolist() == [1, 2]
     assert workload.set_aside.line.tolist() == [3, 4]
     assert workload.set_aside.id.tolist() == [5, 3]

@@ -90,9 +90,7 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", ".gz", ".xz", ".zst"])
 def test_write_and_read_back(suffix: str, tmp_path: Path) -> None:
-    workload = read(
-        f"; free\n; Version: 2.2\n; MaxProcs: 8 (3, 5)\n; Note: a\n;   b\n; MaxJobs: 7\n{OTHER}\n{GOOD}"
-    )
+    workload = read(f"; free\n; Version: 2.2\n; MaxProcs: 8 (3, 5)\n; Note: a\n;   b\n; MaxJobs: 7\n{OTHER}\n{GOOD}")
     path, again = tmp_path / f"w.swf{suffix}", tmp_path / f"v.swf{suffix}"
     write_swf(workload, path, note="for a test\nMaxProcs: 3")
     write_swf(workload, again, note="for a test\nMaxProcs: 3")
@@ -133,9 +131,7 @@ def test_write_with_the_waits_of_a_schedule(tmp_path: Path) -> None:
         ("status", [1, 3], "partial"),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(
-    column: str, values: list[int], rule: str, tmp_path: Path
-) -> None:
+def test_what_could_not_be_read_back_is_not_written(column: str, values: list[int], rule: str, tmp_path: Path) -> None:
     workload = read(f"{GOOD}\n{OTHER}").with_columns(Step("t"), **{column: np.array(values)})
     with pytest.raises(ValueError, match=rule):
         write_swf(workload, tmp_path / "w.swf")
@@ -184,9 +180,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 @given(workload=workloads())
 @settings(max_examples=100, deadline=None)
-def test_any_workload_survives_a_round_trip(
-    workload: Workload, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_workload_survives_a_round_trip(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "random.swf"
     write_swf(workload, path)
     back = read_swf(path)
@@ -198,12 +192,8 @@ def test_any_workload_survives_a_round_trip(
 soup = st.lists(
     st.one_of(
         st.binary(max_size=30),
-        st.sampled_from(
-            [b"\n", b"\r\n", b"\r", b" ", b";", b"\0", b"\xef\xbb\xbf", GOOD.encode(), OTHER.encode()]
-        ),
-        st.sampled_from(
-            [b"-1", b"1.5", b"9" * 19, b" " * 4090, b"1 " * 9, b"\n; MaxProcs: 3\n", b"\x1f\x8b\x08"]
-        ),
+        st.sampled_from([b"\n", b"\r\n", b"\r", b" ", b";", b"\0", b"\xef\xbb\xbf", GOOD.encode(), OTHER.encode()]),
+        st.sampled_from([b"-1", b"1.5", b"9" * 19, b" " * 4090, b"1 " * 9, b"\n; MaxProcs: 3\n", b"\x1f\x8b\x08"]),
     ),
     max_size=30,
 ).map(b"".join)

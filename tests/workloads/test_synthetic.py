@@ -20,9 +20,7 @@ from dovetail.workloads.synthetic import BATCH, INTERACTIVE, KINDS, UNTYPED, Job
 
 Floats = npt.NDArray[np.float64]
 JOBS = 400_000
-CLASSES = pytest.mark.parametrize(
-    "job_class", [BATCH, INTERACTIVE, UNTYPED], ids=["batch", "interactive", "untyped"]
-)
+CLASSES = pytest.mark.parametrize("job_class", [BATCH, INTERACTIVE, UNTYPED], ids=["batch", "interactive", "untyped"])
 KIND_OF = {BATCH: "batch", INTERACTIVE: "interactive", UNTYPED: "untyped"}
 
 
@@ -84,9 +82,7 @@ def test_the_parameters_are_the_published_ones() -> None:
         (UNTYPED, 8, (0.8, 1.5, 3.0)),
     ],
 )
-def test_sizes_follow_the_model(
-    job_class: JobClass, processors: int, bounds: tuple[float, float, float]
-) -> None:
+def test_sizes_follow_the_model(job_class: JobClass, processors: int, bounds: tuple[float, float, float]) -> None:
     assert synthetic.size_bounds(job_class, processors) == pytest.approx(bounds, abs=1e-12)
     size = lublin(JOBS, processors, seed=11, kind=KIND_OF[job_class], estimates=False).size
     share = size_shares(job_class, bounds, processors)
@@ -109,9 +105,7 @@ def test_sizes_follow_the_model(
 
 
 @CLASSES
-def test_run_times_follow_the_hyper_gamma_of_their_size(
-    job_class: JobClass, samples: dict[str, Workload]
-) -> None:
+def test_run_times_follow_the_hyper_gamma_of_their_size(job_class: JobClass, samples: dict[str, Workload]) -> None:
     c, w = job_class, samples[KIND_OF[job_class]]
     whole = np.arange(1, int(math.exp(12)) + 2)
     log = np.minimum(np.log(whole), 12.0)
@@ -145,9 +139,7 @@ def test_large_jobs_all_come_from_the_long_gamma() -> None:
 
 @CLASSES
 @pytest.mark.parametrize("load", [None, 0.9])
-def test_arrivals_follow_the_daily_cycle(
-    job_class: JobClass, load: float | None, samples: dict[str, Workload]
-) -> None:
+def test_arrivals_follow_the_daily_cycle(job_class: JobClass, load: float | None, samples: dict[str, Workload]) -> None:
     kind = KIND_OF[job_class]
     w = samples[kind] if load is None else lublin(JOBS, 128, seed=3, kind=kind, load=load, estimates=False)
     per_day = np.zeros((int(w.submit[-1]) // 86400 + 1, 48))
@@ -339,10 +331,7 @@ def test_limits_are_handed_out_as_published() -> None:
     draws = 3000
     ours = np.array([limits._draw(values, counts, need, shortest, rng) for _ in range(draws)])
     theirs = np.array(
-        [
-            published_assignment(runtime.tolist(), np.repeat(values, counts).tolist(), rng)
-            for _ in range(draws)
-        ]
+        [published_assignment(runtime.tolist(), np.repeat(values, counts).tolist(), rng) for _ in range(draws)]
     )
     assert (np.sort(ours, axis=1) == np.sort(np.repeat(values, counts))).all()
     for job in range(len(runtime)):
@@ -371,9 +360,7 @@ def test_popularity_ranks_are_a_permutation_with_the_longest_first(seed: int) ->
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.integers(-1, 300_000), max_size=400), st.integers(0, 99), st.sampled_from([2, 4, 18, 48, 240])
-)
+@given(st.lists(st.integers(-1, 300_000), max_size=400), st.integers(0, 99), st.sampled_from([2, 4, 18, 48, 240]))
 def test_limits_always_cover_run_times(runtime: list[int], seed: int, hours: int) -> None:
     longest = hours * HOUR
     given_limits = user_limits(np.array(runtime, np.int64), seed=seed, longest=longest)

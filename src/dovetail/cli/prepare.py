@@ -19,13 +19,20 @@ Filters = Annotated[
 ]
 Scenarios = Annotated[
     list[str] | None,
-    typer.Option("--scenario", "-s", metavar="NAME=VALUE", help="scale-load=1.2, span=0d..30d, sample=0.1, ...; repeat."),
+    typer.Option(
+        "--scenario",
+        "-s",
+        metavar="NAME=VALUE",
+        help="scale-load=1.2, span=0d..30d, sample=0.1, ...; repeat.",
+    ),
 ]
 Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per line.")]
 
 
-def load(path: str, filters: Sequence[str] | None, scenarios: Sequence[str] | None, overrun: str, seed: int) -> Workload:
+def load(
+    path: str, filters: Sequence[str] | None, scenarios: Sequence[str] | None, overrun: str, seed: int
+) -> Workload:
     """Read a trace, clean it and put it through the scenarios."""
     from dovetail.workloads.clean import clean
     from dovetail.workloads.scenario import apply

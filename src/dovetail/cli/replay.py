@@ -32,17 +32,29 @@ _COLUMNS = (
 def replay_command(
     traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="SWF (plain, gz, xz, zst) or Parquet.")],
     policy: Annotated[
-        list[str] | None, typer.Option("--policy", "-p", help="A name (see `dovetail policies`) or file.py:Name; repeat.")
+        list[str] | None,
+        typer.Option("--policy", "-p", help="A name (see `dovetail policies`) or file.py:Name; repeat."),
     ] = None,
     estimate: Annotated[str, typer.Option("--estimate", "-e", help="runtime, limit, or runtime*FACTOR.")] = "limit",
-    processors: Annotated[int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's own.")] = None,
+    processors: Annotated[
+        int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's own.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="For policies and scenarios that draw at random.")] = 0,
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
-    counting: Annotated[str, typer.Option(help="all jobs, or only those ended by the last submission (all|ended).")] = "all",
-    feedback: Annotated[bool, typer.Option("--feedback", help="SWF fields 17 and 18 make a job wait for another.")] = False,
-    every: Annotated[str, typer.Option(help="Passes only at multiples of this (30s); 0: at each arrival and end.")] = "0",
+    counting: Annotated[
+        str, typer.Option(help="all jobs, or only those ended by the last submission (all|ended).")
+    ] = "all",
+    feedback: Annotated[
+        bool, typer.Option("--feedback", help="SWF fields 17 and 18 make a job wait for another.")
+    ] = False,
+    every: Annotated[
+        str, typer.Option(help="Passes only at multiples of this (30s); 0: at each arrival and end.")
+    ] = "0",
+    fair_starts: Annotated[
+        int, typer.Option(min=0, help="Measure unfairness on so many jobs: their starts if none had come after them.")
+    ] = 0,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -63,6 +75,8 @@ def replay_command(
             _warm(chosen)
             schedule, replay_s = _run(workload, chosen, processors, estimate, seed, feedback, every_s)
             row = _row(schedule, counting, read_s, replay_s)
+            if fair_starts:
+                row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
             rows.append(row)
             if as_json:
                 print_json(row)
@@ -93,7 +107,13 @@ def _warm(policy: Any) -> None:
 
 
 def _run(
-    workload: Workload, policy: Any, processors: int | None, estimate: str, seed: int, feedback: bool, every_s: int
+    workload: Workload,
+    policy: Any,
+    processors: int | None,
+    estimate: str,
+    seed: int,
+    feedback: bool,
+    every_s: int,
 ) -> tuple[Schedule, float]:
     from dovetail.engine.replay import replay
     from dovetail.model.cluster import Cluster
@@ -153,6 +173,18 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
         "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "versions": schedule.versions,
     }
+
+
+def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counting: str) -> dict[str, float]:
+    from dovetail.engine.fairstart import fair_starts
+    from dovetail.metrics import unfairness
+    from dovetail.predict.known import estimates
+
+    guess = estimates(schedule.workload, schedule.estimate)
+    fair = fair_starts(
+        schedule.workload, policy, schedule.cluster, guess, every_s=every_s, sample=jobs, seed=schedule.seed
+    )
+    return unfairness(schedule, fair, counting)
 
 
 def _table(rows: list[dict[str, Any]]) -> None:

@@ -22,7 +22,9 @@ def describe_command(
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
     seed: Annotated[int, typer.Option(help="For scenarios that draw at random.")] = 0,
-    lines: Annotated[bool, typer.Option("--lines", help="List every job that was set aside, with line and reason.")] = False,
+    lines: Annotated[
+        bool, typer.Option("--lines", help="List every job that was set aside, with line and reason.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Say what is in a trace, and what was set aside and why."""

@@ -26,8 +26,8 @@ class Finding:
     broken: str = ""
 
 
-class _Broken(Exception):
-    pass
+class _BrokenError(Exception):
+    """A clause is broken; says how."""
 
 
 def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Finding]:
@@ -39,7 +39,7 @@ def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Fin
             rng = np.random.Generator(np.random.PCG64([seed, case]))
             try:
                 test(policy, rng)
-            except (_Broken, PolicyError) as error:
+            except (_BrokenError, PolicyError) as error:
                 broken = f"workload {case}: {error}"
                 break
             except Exception as error:
@@ -64,7 +64,9 @@ def random_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
     return Workload("random", columns, processors, Provenance("random")), Cluster(processors)
 
 
-def _starts(policy: Policy, workload: Workload, cluster: Cluster, see: Callable[[State, Plan], None] | None = None) -> Ints:
+def _starts(
+    policy: Policy, workload: Workload, cluster: Cluster, see: Callable[[State, Plan], None] | None = None
+) -> Ints:
     stepper = Stepper(workload, cluster, policy, np.array(workload.limit), see=see)
     stepper.advance()
     return stepper.start
@@ -73,7 +75,7 @@ def _starts(policy: Policy, workload: Workload, cluster: Cluster, see: Callable[
 def _legal(policy: Policy, rng: np.random.Generator) -> None:
     def see(state: State, plan: Plan) -> None:
         for violation in check_plan(state, plan):
-            raise _Broken(f"at {state.now} s: {violation.rule}: {violation.detail}")
+            raise _BrokenError(f"at {state.now} s: {violation.rule}: {violation.detail}")
 
     _starts(policy, *random_workload(rng), see)
 
@@ -82,7 +84,9 @@ def _pure(policy: Policy, rng: np.random.Generator) -> None:
     def see(state: State, plan: Plan) -> None:
         again = policy.decide(state)
         if list(again.starts) != list(plan.starts) or dict(again.promised) != dict(plan.promised):
-            raise _Broken(f"at {state.now} s: asked twice, starts {list(plan.starts)} and then {list(again.starts)}")
+            raise _BrokenError(
+                f"at {state.now} s: asked twice, starts {list(plan.starts)} and then {list(again.starts)}"
+            )
 
     _starts(policy, *random_workload(rng), see)
 
@@ -91,14 +95,14 @@ def _starts_all(policy: Policy, rng: np.random.Generator) -> None:
     workload, cluster = random_workload(rng)
     never = np.flatnonzero(_starts(policy, workload, cluster) < 0)
     if len(never):
-        raise _Broken(f"the cluster fell idle and job {never[0]} had not been started")
+        raise _BrokenError(f"the cluster fell idle and job {never[0]} had not been started")
 
 
 def _valid(policy: Policy, rng: np.random.Generator) -> None:
     workload, cluster = random_workload(rng)
     schedule = replay(workload, policy, cluster=cluster, event_by_event=True)
     for violation in check_schedule(schedule, expect_all_started=False):
-        raise _Broken(f"{violation.rule}: {violation.detail}")
+        raise _BrokenError(f"{violation.rule}: {violation.detail}")
 
 
 def _no_peeking(policy: Policy, rng: np.random.Generator) -> None:
@@ -110,16 +114,20 @@ def _no_peeking(policy: Policy, rng: np.random.Generator) -> None:
     differ = np.flatnonzero((whole[: len(known)] != part) & ((whole[: len(known)] <= until) | (part <= until)))
     differ = differ[(whole[differ] >= 0) & (part[differ] >= 0)]
     if len(differ):
-        raise _Broken(f"job {differ[0]} starts at {part[differ[0]]} s or {whole[differ[0]]} s, by jobs submitted later")
+        raise _BrokenError(
+            f"job {differ[0]} starts at {part[differ[0]]} s or {whole[differ[0]]} s, by jobs submitted later"
+        )
 
 
 def _time_shift(policy: Policy, rng: np.random.Generator) -> None:
     workload, cluster = random_workload(rng)
-    later = Workload("later", {**workload.columns, "submit": workload.submit + 1000}, cluster.processors, Provenance("r"))
+    later = Workload(
+        "later", {**workload.columns, "submit": workload.submit + 1000}, cluster.processors, Provenance("r")
+    )
     here, there = _starts(policy, workload, cluster), _starts(policy, later, cluster)
     differ = np.flatnonzero(np.where(here >= 0, here + 1000, -1) != there)
     if len(differ):
-        raise _Broken(f"job {differ[0]} starts at {here[differ[0]]} s, and 1000 s later at {there[differ[0]]} s")
+        raise _BrokenError(f"job {differ[0]} starts at {here[differ[0]]} s, and 1000 s later at {there[differ[0]]} s")
 
 
 def _same_engine(policy: Policy, rng: np.random.Generator) -> None:
@@ -129,7 +137,7 @@ def _same_engine(policy: Policy, rng: np.random.Generator) -> None:
     whole = replay(workload, policy, cluster=cluster).start
     differ = np.flatnonzero(whole != _starts(policy, workload, cluster))
     if len(differ):
-        raise _Broken(f"job {differ[0]} starts at another second when asked event by event")
+        raise _BrokenError(f"job {differ[0]} starts at another second when asked event by event")
 
 
 _CLAUSES: dict[str, Callable[[Policy, np.random.Generator], None]] = {

@@ -15,6 +15,7 @@ from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
+from dovetail.kernels.run import Floats
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
@@ -74,7 +75,8 @@ def replay(
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else "given"
-    return Schedule(workload, cluster, policy.name, name, *results, passes=passes, seed=seed, versions=versions)
+    start, arrive, first, last = results
+    return Schedule(workload, cluster, policy.name, name, start, arrive, first, last, passes, seed, versions)
 
 
 def check(workload: Workload, cluster: Cluster) -> None:
@@ -106,11 +108,11 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
         progress(len(workload))
 
 
-def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[[Replay], Ints]:
+def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[[Replay], Floats]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now."""
     user = workload.get("user")
 
-    def keys(at: Replay) -> Ints:
+    def keys(at: Replay) -> Floats:
         jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
         running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
         told = int(info[layout.ENDED])

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
 from dovetail.kernels.counted import Counted, new_counted
+from dovetail.kernels.profile import Profile, entries_most, new_profile
 from dovetail.kernels.profile import copy as copy_profile
-from dovetail.kernels.profile import entries_most, new_profile
 from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
@@ -45,11 +45,13 @@ class Replay:
 
     @property
     def start(self) -> Ints:
-        return self.run.jobs[layout.START]
+        start: Ints = self.run.jobs[layout.START]
+        return start
 
     @property
     def estimate(self) -> Ints:
-        return self.run.jobs[layout.ESTIMATE]
+        estimate: Ints = self.run.jobs[layout.ESTIMATE]
+        return estimate
 
     @property
     def waiting(self) -> Ints:
@@ -72,10 +74,12 @@ class Replay:
             if code == kernel.NEWS:
                 ended, arrived = (int(self.run.info[i]) for i in (layout.ENDED, layout.ARRIVED))
                 news = self.run.lists[layout.NEWS_LIST]
-                assert self.on_news is not None
+                if self.on_news is None:
+                    raise ValueError("a rule that stops for news needs on_news")
                 self.on_news(self, news[:ended], news[ended : ended + arrived])
             elif code == kernel.KEYS:
-                assert self.keys is not None
+                if self.keys is None:
+                    raise ValueError("an order with keys of the user's needs keys")
                 self.run.keys[layout.KEY, self.waiting] = self.keys(self)
             else:
                 self._grow()
@@ -83,7 +87,7 @@ class Replay:
     def copy(self) -> Replay:
         """An independent replay in the same state."""
         running, plan = (p._replace(mem=p.mem.copy()) for p in (self.cap.running, self.cap.plan))
-        run = self.run._make(a.copy() for a in self.run)
+        run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
         cap = self.cap._replace(free=self.cap.free.copy(), running=running, plan=plan)
         return replace(self, run=run, cap=cap)
 
@@ -91,16 +95,23 @@ class Replay:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
         lists = self.run.lists
         self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
-        profiles = {}
-        for name in ("running", "plan"):
-            old = getattr(self.cap, name)
-            profiles[name] = new_profile(entries_most(old), len(old.width))
-            copy_profile(old, profiles[name])
-        self.cap = self.cap._replace(**profiles)
+        self.cap = self.cap._replace(running=_larger(self.cap.running), plan=_larger(self.cap.plan))
+
+
+def _larger(profile: Profile) -> Profile:
+    new = new_profile(entries_most(profile), len(profile.width))
+    copy_profile(profile, new)
+    return new
 
 
 def new_replay(
-    workload: Workload, cluster: Cluster, rule: Rule, estimate: Ints, *, feedback: bool = False, room: int = 1024
+    workload: Workload,
+    cluster: Cluster,
+    rule: Rule,
+    estimate: Ints,
+    *,
+    feedback: bool = False,
+    room: int = 1024,
 ) -> Replay:
     """A replay at its beginning. Arrays that grow start with room for `room` waiting and running jobs."""
     n = len(workload)

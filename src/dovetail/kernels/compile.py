@@ -37,12 +37,12 @@ def is_cached(function: str) -> bool:
     return any(CACHE.rglob(f"*{function}-*.nbc"))
 
 
-_OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """No global lock held, no fast-math, and no reference counts: a kernel allocates nothing, and counting the
 references to the arrays it was given took most of the time of short functions."""
 
 
-INNER = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
+INNER: Any = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 
 def jit(function: _F) -> _F:

@@ -19,7 +19,7 @@ from dovetail.kernels.order import sort_by_key
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-_0 = np.int64(0)  # see profile.py
+_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
 # When a sweep happens and in which order it goes.
 ONCE, EACH_END, REPEAT, BY_START = range(4)
@@ -67,7 +67,15 @@ def _by_promise(queue: Ints, n: int, promised: Ints, key: Floats, order: Ints, s
 
 @inner
 def rebuild(
-    cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints, key: Floats, order: Ints, spare: Ints
+    cap: Any,
+    now: int,
+    estimate: Ints,
+    queue: Ints,
+    n: int,
+    promised: Ints,
+    key: Floats,
+    order: Ints,
+    spare: Ints,
 ) -> None:
     """Make the plan anew, in order of the promised starts: some running job has outlived its estimate."""
     _by_promise(queue, n, promised, key, order, spare)

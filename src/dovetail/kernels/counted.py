@@ -14,7 +14,20 @@ import numpy.typing as npt
 
 from dovetail.kernels.compile import inner
 from dovetail.kernels.profile import (
-    GIVE, LEAF, LEAVES, LEAVES_MOST, TAKE, Profile, advance, change, clear, copy, earliest, free_at, give_back, holds,
+    GIVE,
+    LEAF,
+    LEAVES,
+    LEAVES_MOST,
+    TAKE,
+    Profile,
+    advance,
+    change,
+    clear,
+    copy,
+    earliest,
+    free_at,
+    give_back,
+    holds,
     new_profile,
 )  # fmt: skip
 from dovetail.kernels.seam import answers

@@ -12,7 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.capacity import (
-    alike, beside, earliest_fit, fits_now, fits_plan, open_plan, reserve, shadow, spare, start, take_beside, unreserve,
+    alike,
+    beside,
+    earliest_fit,
+    fits_now,
+    fits_plan,
+    open_plan,
+    reserve,
+    shadow,
+    spare,
+    start,
+    take_beside,
+    unreserve,
 )  # fmt: skip
 from dovetail.kernels.compile import inner
 
@@ -71,9 +82,7 @@ def list_pass(
     if spare(cap) < small and not complete:
         return i
     open_plan(cap, now)
-    n_started, j = place_rest(
-        cap, now, estimate, size, queue, i, n, depth, complete, place, least, recent, started, i
-    )
+    n_started, j = place_rest(cap, now, estimate, size, queue, i, n, depth, complete, place, least, recent, started, i)
     if j == n or depth == ALL:
         return n_started
     return _fill(cap, now, estimate, queue, j, n, backfill, other, seen, started, n_started)

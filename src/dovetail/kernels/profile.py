@@ -31,9 +31,9 @@ LEAF = 64
 FAN = 16
 
 # Numbers of NumPy's type: a plain literal argument would make Numba compile the callee once more, just for it.
-_0 = np.int64(0)
-GIVE = np.int64(1)
-TAKE = np.int64(-1)
+_0: int = np.int64(0)  # type: ignore[assignment]
+GIVE: int = np.int64(1)  # type: ignore[assignment]
+TAKE: int = np.int64(-1)  # type: ignore[assignment]
 
 # Positions in the header.
 LEAVES, HOLES, FITS, ROWS, GROUPS, LEAVES_MOST = range(6)

@@ -14,9 +14,35 @@ from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, 
 from dovetail.kernels.order import key_of, moves, sort_by_key
 from dovetail.kernels.passes import list_pass, place_rest, slack_pass
 from dovetail.kernels.run import (
-    ARRIVE, ARRIVED, BACK_KEY, BACK_ORDER, BACK_QUEUE, END_JOB, ENDED, ESTIMATE, KEY, NEVER, NEWS_LIST, ORDER, PLACE,
-    PROMISED_FIRST, PROMISED_LAST, QUEUE, RUNNING, SEEN, SIZE, SPARE, SPARE_2, SPARE_3, STANDS, START, STARTED,
-    WAITING, Floats, Ints, Run,
+    ARRIVE,
+    ARRIVED,
+    BACK_KEY,
+    BACK_ORDER,
+    BACK_QUEUE,
+    END_JOB,
+    ENDED,
+    ESTIMATE,
+    KEY,
+    NEVER,
+    NEWS_LIST,
+    ORDER,
+    PLACE,
+    PROMISED_FIRST,
+    PROMISED_LAST,
+    QUEUE,
+    RUNNING,
+    SEEN,
+    SIZE,
+    SPARE,
+    SPARE_2,
+    SPARE_3,
+    STANDS,
+    START,
+    STARTED,
+    WAITING,
+    Floats,
+    Ints,
+    Run,
 )  # fmt: skip
 from dovetail.kernels.seam import answers, seam
 
@@ -230,7 +256,13 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
         promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
         run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
     return start_due(
-        cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], info[WAITING], run.jobs[PROMISED_LAST], run.lists[STARTED]
+        cap,
+        now,
+        run.jobs[ESTIMATE],
+        run.lists[QUEUE],
+        info[WAITING],
+        run.jobs[PROMISED_LAST],
+        run.lists[STARTED],
     )
 
 

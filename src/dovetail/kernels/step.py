@@ -11,7 +11,16 @@ from dovetail.kernels.capacity import open_plan, release, reserve, start
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.rules import decide
 from dovetail.kernels.run import (
-    END_JOB, ENDED, ESTIMATE, NEWS_LIST, PROMISED_LAST, QUEUE, RUNNING, START, WAITING, Run,
+    END_JOB,
+    ENDED,
+    ESTIMATE,
+    NEWS_LIST,
+    PROMISED_LAST,
+    QUEUE,
+    RUNNING,
+    START,
+    WAITING,
+    Run,
 )  # fmt: skip
 
 

@@ -159,7 +159,14 @@ def parse_fields(
 
 @jit
 def parse_lines(
-    data: Array, state: Array, rows: Array, cpu: Array, aside: Array, slow: Array, comments: Array, part: Array
+    data: Array,
+    state: Array,
+    rows: Array,
+    cpu: Array,
+    aside: Array,
+    slow: Array,
+    comments: Array,
+    part: Array,
 ) -> bool:
     """Read lines from state[POS] on. Returns whether it stopped because an output was full.
 

@@ -92,9 +92,7 @@ def unfairness(schedule: Schedule, fair_start: Ints, counting: str = "all") -> d
     left out. A job that began early makes up for nothing.
     """
     if fair_start.shape != schedule.start.shape:
-        raise ValueError(
-            f"the schedule has {len(schedule.start)} jobs, the fair starts the shape {fair_start.shape}"
-        )
+        raise ValueError(f"the schedule has {len(schedule.start)} jobs, the fair starts the shape {fair_start.shape}")
     mask = counted(schedule, counting) & (fair_start >= 0)
     late = np.maximum(schedule.start[mask] - fair_start[mask], 0)
     n, total = len(late), exact_sum(late)

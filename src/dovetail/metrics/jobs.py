@@ -131,9 +131,7 @@ def awq_s(jobs: Outcomes) -> float:
 def weighted_wait_s(jobs: Outcomes, weight: npt.NDArray[Any]) -> float:
     """Wait averaged by any weight, one number per counted job, none negative."""
     if weight.shape != jobs.wait.shape:
-        raise ValueError(
-            f"{len(jobs)} jobs count, but the weights have the shape {weight.shape}: give one per job"
-        )
+        raise ValueError(f"{len(jobs)} jobs count, but the weights have the shape {weight.shape}: give one per job")
     by = weight.astype(np.float64)
     if not bool(np.all(by >= 0)):
         raise ValueError("weights must be numbers of at least 0")

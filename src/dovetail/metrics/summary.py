@@ -27,9 +27,7 @@ def summarize(
     }
 
 
-def _of_jobs(
-    schedule: Schedule, counting: str, bound_s: float, short_s: int, narrow: int
-) -> dict[str, float]:
+def _of_jobs(schedule: Schedule, counting: str, bound_s: float, short_s: int, narrow: int) -> dict[str, float]:
     measured = jobs.outcomes(schedule, counting)
     slowdowns = jobs.slowdowns(measured, bound_s)
     found: dict[str, float] = {

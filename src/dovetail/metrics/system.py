@@ -118,9 +118,7 @@ def utilization_by_bin(line: Timeline, bin_s: int = 3600) -> tuple[Ints, Floats]
     if not line.span_s:
         return line.times[:1], np.empty(0)
     edges = np.append(np.arange(line.times[0], line.times[-1], bin_s), line.times[-1])
-    done = np.zeros(
-        len(line.times), np.int64
-    )  # processor seconds: below 2^63 for 10^9 processors in 290 years
+    done = np.zeros(len(line.times), np.int64)  # processor seconds: below 2^63 for 10^9 processors in 290 years
     np.cumsum(line.busy[:-1] * np.diff(line.times), out=done[1:])
     at = np.searchsorted(line.times, edges, side="right") - 1
     done_at = done[at] + line.busy[at] * (edges - line.times[at])

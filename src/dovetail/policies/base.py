@@ -58,7 +58,11 @@ class RulePolicy(Policy):
         n_started = step(rule, new_counted(need, total, len(here), 3 * len(here)), run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
-        rows = {ListRule: layout.PLACE, SlackRule: layout.PROMISED_FIRST, ConservativeRule: layout.PROMISED_LAST}
+        rows = {
+            ListRule: layout.PLACE,
+            SlackRule: layout.PROMISED_FIRST,
+            ConservativeRule: layout.PROMISED_LAST,
+        }
         promised = run.jobs[rows[type(rule)]]
         promised[starts] = state.now if isinstance(rule, ConservativeRule) else -1
         pairs = zip(state.waiting.tolist(), promised.tolist(), strict=False)

@@ -16,20 +16,27 @@ from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.units import parse_duration
 
-ALIASES = {"list-reg": "list-fcfs", "justbf": "list-fcfs", "aggressive": "greedy-fcfs", "passive": "strict-fcfs"}
+ALIASES = {
+    "list-reg": "list-fcfs",
+    "justbf": "list-fcfs",
+    "aggressive": "greedy-fcfs",
+    "passive": "strict-fcfs",
+}
 """Names that the papers use; also ORDER-justbf, ORDER-aggressive, ORDER-passive."""
 
 _BACKFILL = {"sjbf": "sjf", **{f"{order}bf": order for order in ORDERS}}
+_DEPTHS: dict[str, int | str] = {
+    "strict": "strict", "greedy": 0, "list": "all", "easy": 1, "justbf": "all", "aggressive": 0, "passive": "strict",
+}  # fmt: skip
 _FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?:,(?P<settings>.*))?$")
 
 
 def policy(text: str) -> Policy:
     """The policy of that name, with the settings behind a colon. SettingError lists the valid choices."""
-    if match := _FILE.match(text):
-        if "=" not in match["path"]:
-            if match["settings"]:
-                raise SettingError(f"{text!r}: a policy from a file takes no settings; write them into the file")
-            return _from_file(match["path"], match["name"])
+    if (match := _FILE.match(text)) and "=" not in match["path"]:
+        if match["settings"]:
+            raise SettingError(f"{text!r}: a policy from a file takes no settings; write them into the file")
+        return _from_file(match["path"], match["name"])
     name, _, rest = text.partition(":")
     made = _built_in(name.lower())
     settings = _settings(rest, text)
@@ -78,12 +85,11 @@ def _built_in(name: str) -> ListPolicy | Conservative:
         return ListPolicy(reserve=1 if plain == "easy" else "all", name=name)
     first, _, second = plain.partition("-")
     if first in ("strict", "greedy", "list") and second in ORDERS:
-        return ListPolicy(order=second, reserve={"strict": "strict", "greedy": 0, "list": "all"}[first], name=name)
+        return ListPolicy(order=second, reserve=_DEPTHS[first], name=name)
     if first == "easy" and second in _BACKFILL:
         return ListPolicy(reserve=1, backfill=_BACKFILL[second], name=name)
-    reserve: dict[str, int | str] = {"easy": 1, "justbf": "all", "aggressive": 0, "passive": "strict"}
-    if first in ORDERS and second in reserve:
-        return ListPolicy(order=first, reserve=reserve[second], name=name)
+    if first in ORDERS and second in ("easy", "justbf", "aggressive", "passive"):
+        return ListPolicy(order=first, reserve=_DEPTHS[second], name=name)
     raise SettingError(f"no policy {name!r}: choose from {', '.join(names())}; orders are {', '.join(ORDERS)}")
 
 
@@ -140,8 +146,8 @@ def _module(path: str) -> ModuleType:
         raise PolicyError(f"{path}: no such file; a policy is given as path/to/file.py:Name")
     module_name = f"dovetail_user_{file.stem}"
     spec = importlib.util.spec_from_file_location(module_name, file)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise PolicyError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:

@@ -19,10 +19,15 @@ def estimates(workload: Workload, name: str) -> Ints:
     F, rounded half up to whole seconds, not capped at the limit (Fig. 4 of packing-and-fairness-metrics).
     """
     if name == "runtime":
-        return np.maximum(workload.runtime, 1)
+        return _at_least_one(workload.runtime)
     if name == "limit":
-        return np.maximum(workload.limit, 1)
+        return _at_least_one(workload.limit)
     if match := _FACTOR.match(name):
         scaled = np.floor(workload.runtime * float(match[1]) + 0.5)
-        return np.maximum(scaled.astype(np.int64), 1)
+        return _at_least_one(scaled.astype(np.int64))
     raise SettingError(f"no estimate {name!r}: choose runtime, limit, or runtime*FACTOR (runtime*1.5)")
+
+
+def _at_least_one(seconds: Ints) -> Ints:
+    result: Ints = np.maximum(seconds, 1)
+    return result

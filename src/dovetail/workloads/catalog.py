@@ -61,9 +61,7 @@ class Log:
         """Where to download it: under `base_url`, else DOVETAIL_ARCHIVE, else the archive itself."""
         base = base_url or os.environ.get("DOVETAIL_ARCHIVE") or ARCHIVE
         if urllib.parse.urlsplit(base).scheme not in ("http", "https"):
-            raise SettingError(
-                f"{base!r} is not the address of an archive: it begins with https:// or http://"
-            )
+            raise SettingError(f"{base!r} is not the address of an archive: it begins with https:// or http://")
         return f"{base.rstrip('/')}/{self.directory}/{self.file}"
 
 
@@ -130,9 +128,7 @@ class _Check:
             self._hash.update(content)
             self._bytes += len(content)
             if self._bytes > self._log.bytes:
-                raise FetchError(
-                    f"it is longer than the {self._log.bytes:,} bytes that the catalog has for it"
-                )
+                raise FetchError(f"it is longer than the {self._log.bytes:,} bytes that the catalog has for it")
 
     def finish(self) -> None:
         """Raises unless all that was fed is the log, whole."""
@@ -176,9 +172,7 @@ def _download(
             while piece := response.read(_CHUNK):
                 received += len(piece)
                 if received > log.bytes + _CHUNK:  # compressed, it can hardly be longer than its content
-                    raise FetchError(
-                        f"it is longer than the {log.bytes:,} bytes that it should decompress to"
-                    )
+                    raise FetchError(f"it is longer than the {log.bytes:,} bytes that it should decompress to")
                 check.feed(piece)
                 into.write(piece)
                 if progress is not None:
@@ -187,9 +181,7 @@ def _download(
     except FetchError as error:
         raise FetchError(f"{address}: {error}") from None
     except zlib.error as error:
-        raise FetchError(
-            f"{address}: it is not a gzip file ({error}); is it a page about an error?"
-        ) from None
+        raise FetchError(f"{address}: it is not a gzip file ({error}); is it a page about an error?") from None
     except urllib.error.HTTPError as error:
         error.close()
         raise FetchError(f"{address}: {error.code} {error.reason}. {_MIRROR}") from None

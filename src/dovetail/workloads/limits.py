@@ -85,9 +85,7 @@ def _head_values(longest: int) -> list[int]:
             if len(head) < HEAD and value not in head:
                 head.append(value)
     if len(head) < HEAD:
-        raise SettingError(
-            f"a longest limit of {longest} s leaves {len(head)} round values; take 2 h or more"
-        )
+        raise SettingError(f"a longest limit of {longest} s leaves {len(head)} round values; take 2 h or more")
     return [longest, *sorted(head[1:])]
 
 
@@ -151,9 +149,7 @@ def _cover(counts: Ints, need: Ints) -> Ints:
     return fewer
 
 
-def _draw(
-    values: Ints, counts: Ints, need: Ints, shortest: npt.NDArray[np.int16], rng: np.random.Generator
-) -> Ints:
+def _draw(values: Ints, counts: Ints, need: Ints, shortest: npt.NDArray[np.int16], rng: np.random.Generator) -> Ints:
     """Hand out the limits, jobs with the longest run times first, each from all limits left that will do.
 
     The published loop draws job by job. All jobs with the same shortest value draw from one pool without

@@ -111,9 +111,7 @@ def _scaled(workload: Workload, factor: float, name: str) -> Workload:
     first = workload.submit[0]
     offset = np.rint((workload.submit - first) / factor)
     if offset[-1] + abs(float(first)) >= 2.0**53:
-        raise SettingError(
-            f"{name}: the submits would no longer be exact in whole seconds; take a larger factor"
-        )
+        raise SettingError(f"{name}: the submits would no longer be exact in whole seconds; take a larger factor")
     submit: Column = first + offset.astype(np.int64)
     return workload.with_columns(Step(name, changed=int(np.sum(submit != workload.submit))), submit=submit)
 

@@ -15,7 +15,9 @@ from dovetail.workloads.swf import write_swf
 def write_schedule_swf(schedule: Schedule, path: str | Path) -> None:
     """The workload with its simulated waits; a job that never started has -1."""
     wait = np.where(schedule.start >= 0, schedule.wait, -1)
-    note = f"simulated: policy {schedule.policy}, estimate {schedule.estimate}, dovetail {schedule.versions['dovetail']}"
+    note = (
+        f"simulated: policy {schedule.policy}, estimate {schedule.estimate}, dovetail {schedule.versions['dovetail']}"
+    )
     write_swf(schedule.workload, path, wait=wait, note=note)
 
 

@@ -107,9 +107,7 @@ def unpacked(raw: IO[bytes], source: str, most: int = MOST_BYTES) -> Iterator[by
         for block in opened(buffered):
             total += len(block)
             if total > most:
-                raise InputError(
-                    source, 0, f"more than {most:,} bytes unpacked: raise the cap if that is meant"
-                )
+                raise InputError(source, 0, f"more than {most:,} bytes unpacked: raise the cap if that is meant")
             if kind and total > MOST_RATIO * counted.count + FREE_BYTES:
                 rule = f"unpacks to more than {MOST_RATIO:,} times its size, as a decompression bomb does"
                 raise InputError(source, 0, f"{rule}: unpack it yourself if you trust it")

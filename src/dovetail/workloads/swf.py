@@ -121,9 +121,7 @@ class _Lines:
         for start, stop in self.comments[:n_comments]:
             self.header.append(self.buffer[start + 1 : stop].tobytes().decode("utf-8", "replace"))
         if len(self.header) > MOST_COMMENTS:
-            raise InputError(
-                self.source, 0, f"more than {MOST_COMMENTS:,} comment lines before the first job"
-            )
+            raise InputError(self.source, 0, f"more than {MOST_COMMENTS:,} comment lines before the first job")
         for place, parts in enumerate(self.column_parts):
             part = (self.cpu if place == 5 else self.rows[place])[:n_rows]
             # A column of nothing but -1 is common: keep one number instead of thousands.

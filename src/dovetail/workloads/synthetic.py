@@ -204,9 +204,7 @@ def _gamma_below(draw: Callable[[Ints | None], Floats], ceiling: float) -> Float
     return values
 
 
-def _first_arrivals(
-    classes: tuple[JobClass, ...], jobs: int, rngs: list[np.random.Generator]
-) -> list[Floats]:
+def _first_arrivals(classes: tuple[JobClass, ...], jobs: int, rngs: list[np.random.Generator]) -> list[Floats]:
     """Arrivals of each class in points, cut where all classes together have given `jobs` jobs."""
     points = []
     for c, rng in zip(classes, rngs, strict=True):
@@ -288,9 +286,7 @@ def _check(jobs: int, processors: int, seed: int, load: float | None, kind: str)
     if kind not in KINDS:
         raise SettingError(f"no kind {kind!r} of generated jobs; there are {', '.join(KINDS)}")
     if jobs < 1 or processors < 1 or seed < 0:
-        raise SettingError(
-            f"jobs, processors >= 1 and seed >= 0 are needed, got {jobs}, {processors} and {seed}"
-        )
+        raise SettingError(f"jobs, processors >= 1 and seed >= 0 are needed, got {jobs}, {processors} and {seed}")
     if load is not None and not 0 < load < math.inf:
         raise SettingError(f"a load is a positive number, got {load}")
     if load is not None and jobs < 2:

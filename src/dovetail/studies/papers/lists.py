@@ -108,9 +108,7 @@ def _summary(results: Results) -> str:
     rows = []
     for table in TABLES:
         fits = [fit(table, places(table), results, rule) for rule in SHOWN]
-        rows.append(
-            [table.title, *(str(n) for n in (fits[0].cells, *(f.near for f in fits), fits[-1].equal))]
-        )
+        rows.append([table.title, *(str(n) for n in (fits[0].cells, *(f.near for f in fits), fits[-1].equal))])
     near = [f"within one point: {name}" for name in SHOWN.values()]
     whole = fit(TABLE_II, places(TABLE_II), results, AUTHORS)
     return f"""
@@ -196,9 +194,7 @@ def _evidence(results: Results) -> str:
     sjf = Place("bsld", "SJF-JustBF", "limit", "CTC-SP2")
     saf = Place("awf_s", "SAF-JustBF", "runtime", "SDSC-SP2")
     early, small = (f"{results.percent(TABLE_II, sjf, rule):.0f} %" for rule in (OWN, AUTHORS))
-    every, but_last, ended = (
-        f"{results.percent(TABLE_II, saf, rule):.0f} %" for rule in (OWN, AUTHORS, ENDED)
-    )
+    every, but_last, ended = (f"{results.percent(TABLE_II, saf, rule):.0f} %" for rule in (OWN, AUTHORS, ENDED))
     printed_sjf, printed_saf = (f"{TABLE_II.percent[place]} %" for place in (sjf, saf))
     return f"""
 **Ties.** Limits are round numbers, so under SJF many waiting jobs share their key with others, and the
@@ -231,9 +227,7 @@ def _groups(table: Table, results: Results) -> str:
         f"**{table.title}: {total} cells are more than one point off** under Dovetail's rules with all jobs"
         " counted. What brings them within one point:"
     ]
-    parts += [
-        f"*{cause}* ({len(found)} cells)\n\n{_listed(found)}" for cause, found in groups.items() if found
-    ]
+    parts += [f"*{cause}* ({len(found)} cells)\n\n{_listed(found)}" for cause, found in groups.items() if found]
     return "\n\n".join(parts)
 
 
@@ -241,9 +235,7 @@ def _listed(found: Sequence[Place]) -> str:
     """Cells, one line per metric and row."""
     lines: dict[str, list[str]] = {}
     for place in found:
-        lines.setdefault(f"{METRICS[place.metric]}, {place.row}", []).append(
-            f"{place.trace} ({place.estimate})"
-        )
+        lines.setdefault(f"{METRICS[place.metric]}, {place.row}", []).append(f"{place.trace} ({place.estimate})")
     return _bullets([f"{row}: {', '.join(cells)}" for row, cells in lines.items()])
 
 
@@ -251,9 +243,7 @@ def _left_over(results: Results) -> str:
     """What the authors' rules do not give."""
     cells = [(place, results.percent(TABLE_2, place, AUTHORS)) for place in places(TABLE_2)]
     off = [(place, ours) for place, ours in cells if _once(ours) != TABLE_2.percent[place]]
-    told = {
-        place: f"{_said(place)}: printed {TABLE_2.percent[place]}, ours {ours:.2f}" for place, ours in off
-    }
+    told = {place: f"{_said(place)}: printed {TABLE_2.percent[place]}, ours {ours:.2f}" for place, ours in off}
     far = [told[place] for place, ours in off if abs(ours - TABLE_2.percent[place]) > 1]
     near = [told[place] for place, ours in off if abs(ours - TABLE_2.percent[place]) <= 1]
     once, twice = (sum(how(v) == TABLE_2.percent[p] for p, v in cells) for how in (_once, _twice))
