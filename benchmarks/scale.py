@@ -1,4 +1,4 @@
-"""Does the cost per job stay the same? EASY on Lublin-Feitelson workloads of 10^5 to 10^7 jobs, load 0.8, 1,024 processors.
+"""Does the cost per job stay the same? EASY on 10^5 to 10^7 jobs by Lublin and Feitelson, load 0.8, 1,024 processors.
 
 python benchmarks/scale.py [--jobs 100000 1000000 10000000] [--json]
 """

@@ -71,6 +71,11 @@ def _fits_now(cap: Listed, job: int) -> bool:
 
 
 @inner
+def _alike(cap: Listed, job: int, other: int) -> bool:
+    return bool(cap.need[job] == cap.need[other])
+
+
+@inner
 def _start(cap: Listed, job: int, now: int, end: int) -> None:
     n = cap.numbers[RUNNING]
     cap.running[n, 0], cap.running[n, 1], cap.running[n, 2] = job, now, end
@@ -128,9 +133,15 @@ def _reserve(cap: Listed, job: int, at: int, length: int) -> None:
     cap.numbers[PLANNED] = n + 1
 
 
+@inner
+def _alike(cap: Listed, job: int, other: int) -> bool:
+    return cap.need[job] == cap.need[other]
+
+
 answers(
     Listed,
     fits_now=_fits_now,
+    alike=_alike,
     spare=_spare,
     start=_start,
     shadow=_shadow,
@@ -144,32 +155,20 @@ answers(
 
 
 @jit
-def one_pass(cap: Listed | Counted, now: int, depth: int, other: bool, keep: bool, jobs: Ints, lists: Ints) -> int:
+def one_pass(cap: Listed | Counted, now: int, depth: int, other: bool, complete: bool, jobs: Ints, lists: Ints) -> int:
     """Let the jobs of row 0 run that have an end, then pass over the others. Returns how many start.
 
-    Rows of `jobs`: size, estimate, end (-1: waits), expected start, seen. Rows of `lists`: queue, backfill
-    queue, working space, started; the last column of the queue is its length.
+    Rows of `jobs`: size, estimate, end (-1: waits), place, seen. Rows of `lists`: queue, backfill
+    queue, working space, started, working space; the last column of the queue is its length.
     """
     for job in range(jobs.shape[1]):
         if jobs[2, job] >= 0:
             start(cap, job, now, jobs[2, job])
     n = lists[0, lists.shape[1] - 1]
     return list_pass(
-        cap,
-        now,
-        jobs[1],
-        jobs[0],
-        lists[0],
-        n,
-        lists[1],
-        other,
-        depth,
-        jobs[3],
-        keep,
-        jobs[4],
-        lists[2],
-        lists[3],
-    )
+        cap, now, jobs[1], jobs[0], lists[0], n, lists[1], other, depth, complete, jobs[3], jobs[4], lists[2],
+        lists[3], lists[4],
+    )  # fmt: skip
 
 
 def _state(rng: random.Random) -> tuple[int, Ints, Ints, int]:
@@ -191,7 +190,7 @@ def _state(rng: random.Random) -> tuple[int, Ints, Ints, int]:
         ends.append(-1)
     n = len(sizes)
     jobs = np.array([sizes, estimates, ends, [-1] * n, [0] * n], np.int64).reshape(5, n)
-    lists = np.zeros((4, n + 1), np.int64)
+    lists = np.zeros((5, n + 1), np.int64)
     for row in (0, 1):
         lists[row, : n - running] = rng.sample(range(running, n), n - running)
     lists[0, n] = n - running
@@ -204,15 +203,15 @@ def test_two_capacity_models_start_the_same_jobs(depth: int) -> None:
     for seed in range(300):
         rng = random.Random(seed)
         now, jobs, lists, total = _state(rng)
-        other, keep = rng.random() < 0.5, rng.random() < 0.5
+        other, complete = rng.random() < 0.5, rng.random() < 0.5
         results = []
         for cap in (
             new_counted(jobs[0].copy(), np.array([total]), 100, 200),
             new_listed(jobs[0].copy(), total),
         ):
             mine, queues = jobs.copy(), lists.copy()
-            n = one_pass(cap, now, depth, other, keep, mine, queues)
-            results.append((queues[3, :n].tolist(), mine[3].tolist()))
+            n = one_pass(cap, now, depth, other, complete, mine, queues)
+            results.append((queues[4, :n].tolist(), mine[3].tolist()))
             assert not mine[4].any(), "the working space is left as it was found"
         assert results[0] == results[1], seed
         started += len(results[0][0])

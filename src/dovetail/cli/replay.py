@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, print_json, say
+from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
     from dovetail.model.schedule import Schedule
@@ -30,12 +31,16 @@ _COLUMNS = (
 
 
 def replay_command(
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
     policy: Annotated[
         list[str] | None,
-        typer.Option("--policy", "-p", help="A name (see `dovetail policies`) or file.py:Name; repeat."),
+        typer.Option(
+            "--policy", "-p", metavar="NAME", help="A name (see `dovetail policies`) or file.py:Name; repeat."
+        ),
     ] = None,
-    estimate: Annotated[str, typer.Option("--estimate", "-e", help="runtime, limit, or runtime*FACTOR.")] = "limit",
+    estimate: Annotated[
+        str, typer.Option("--estimate", "-e", metavar="NAME", help="runtime, limit, or runtime*FACTOR.")
+    ] = "limit",
     processors: Annotated[
         int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's own.")
     ] = None,
@@ -50,7 +55,8 @@ def replay_command(
         bool, typer.Option("--feedback", help="SWF fields 17 and 18 make a job wait for another.")
     ] = False,
     every: Annotated[
-        str, typer.Option(help="Passes only at multiples of this (30s); 0: at each arrival and end.")
+        str,
+        typer.Option(metavar="DURATION", help="Passes only at multiples of this (30s); 0: at each arrival and end."),
     ] = "0",
     fair_starts: Annotated[
         int, typer.Option(min=0, help="Measure unfairness on so many jobs: their starts if none had come after them.")
@@ -63,7 +69,10 @@ def replay_command(
     from dovetail.units import parse_duration
 
     policies = [policy_named(name) for name in policy or ["easy"]]
-    every_s = parse_duration(every)
+    try:
+        every_s = parse_duration(every)
+    except ValueError as error:
+        raise SettingError(f"--every: {error}") from error
     for path in traces:
         clock = time.process_time()
         workload = load(path, filters, scenarios, overrun, seed)
@@ -102,7 +111,7 @@ def _warm(policy: Any) -> None:
     from dovetail.engine.replay import compiled, warm
 
     if not compiled(policy):
-        say("Compiling the kernels for this machine, once: about 20 s.")
+        say("Compiling the kernels for this machine, once: about half a minute.")
     warm(policy)
 
 
@@ -189,17 +198,18 @@ def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counti
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     from dovetail.units import printable
 
-    table = Table(caption="* best. Changes are relative to the first policy. Lower is better, utilization apart.")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1), show_lines=False)
     table.add_column("policy", no_wrap=True)
     for _, title, unit in _COLUMNS:
-        table.add_column(f"{title} ({unit})" if unit else title, justify="right", no_wrap=True)
-    table.add_column("utilization", justify="right", no_wrap=True)
-    table.add_column("CPU (s)", justify="right", no_wrap=True)
+        table.add_column(f"{title}\n({unit})" if unit else title, justify="right", no_wrap=True)
+    table.add_column("utili-\nzation", justify="right", no_wrap=True)
+    table.add_column("CPU\n(s)", justify="right", no_wrap=True)
     first = rows[0]["metrics"]
     best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
     for row in rows:
@@ -207,13 +217,17 @@ def _table(rows: list[dict[str, Any]]) -> None:
         for key, _, _ in _COLUMNS:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
+            if len(rows) > 1 and value == best[key]:
+                text = f"[bold green]*{text}[/]"
             if row is not rows[0] and first[key]:
-                text += f" {100 * (value / first[key] - 1):+.1f} %"
-            cells.append(f"[bold green]{text} *[/]" if len(rows) > 1 and value == best[key] else text)
+                text += f"\n{100 * (value / first[key] - 1):+.1f} %"
+            cells.append(text)
         cells += [f"{100 * row['metrics']['utilization']:.1f} %", f"{row['cpu_s']['replay']:.2f}"]
         table.add_row(*cells)
-    console = Console()
-    console.print(table) if console.is_terminal else Console(width=160).print(table)
+    console = Console(width=1_000)  # as wide as it needs to be: no number is ever cut
+    console.print(table)
+    if len(rows) > 1:
+        console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
 
 
 def _write(schedule: Schedule, out: Path, quiet: bool) -> None:

@@ -17,7 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Look at traces, convert, generate 
 
 @app.command("describe")
 def describe_command(
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",

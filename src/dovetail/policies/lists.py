@@ -71,6 +71,8 @@ class ListPolicy(RulePolicy):
         backfill = -1 if self.backfill in (None, self.order) else CODES[str(self.backfill)]
         if self.depth == 0 and backfill >= 0:  # the last of no reservations comes before the first job
             order, backfill = backfill, -1
+        if self.depth in (STRICT, ALL):  # there is no rest after the last reservation
+            backfill = -1
         starve = NEVER if self.starve_s is None else self.starve_s
         common = (order, backfill, self.depth, starve, every_s, stop_for_news, keep)
         if self.relax or self.slack:
