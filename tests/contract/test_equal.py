@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from dovetail.kernels.rules import ListRule
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from tests.contract.cases import SWEEPS, case, disagreements
+from tests.contract.cases import SWEEPS, Case, case, disagreements
+from tests.slow import policies as slow
 
 CASES = 1000
 STEP = 50
@@ -17,6 +21,21 @@ STEP = 50
 def test_engines_agree_and_the_referee_is_content(first: int) -> None:
     found = [text for seed in range(first, first + STEP) for text in disagreements(case(seed))]
     assert found == []
+
+
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "laf", "spf", "small"])
+def test_a_plan_that_stands_equals_a_new_one(order: str) -> None:
+    """Most jobs run as long as estimated, so the plan of one pass often serves the next."""
+    for seed in range(100):
+        rng = random.Random(seed)
+        drawn = case(seed)
+        exact = [replace(job, runtime=job.estimate if rng.random() < 0.95 else 1) for job in drawn.jobs]
+        policies = ListPolicy(order, "all"), slow.ListPolicy(order, "all")
+        this = Case(seed, exact, drawn.processors, *policies, drawn.feedback, 0)
+        rule = this.policy.rule(bounded=this.bounded)
+        assert isinstance(rule, ListRule)
+        assert rule.reuse
+        assert disagreements(this) == []
 
 
 def test_the_cases_cover_everything() -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.errors import SettingError
+
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
 
@@ -31,17 +33,36 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per l
 
 
 def load(
-    path: str, filters: Sequence[str] | None, scenarios: Sequence[str] | None, overrun: str, seed: int
+    path: str,
+    filters: Sequence[str] | None,
+    scenarios: Sequence[str] | None,
+    overrun: str,
+    seed: int,
+    processors: int | None = None,
 ) -> Workload:
-    """Read a trace, clean it and put it through the scenarios."""
+    """Read a trace, clean it for a machine of that size, and put it through the scenarios."""
+    from dataclasses import replace
+
     from dovetail.workloads.clean import clean
     from dovetail.workloads.scenario import apply
     from dovetail.workloads.source import read_workload
 
-    workload = clean(read_workload(path), [f"standard:overrun={overrun}"] if filters is None else filters)
+    workload = read_workload(path)
+    if processors is not None:
+        workload = replace(workload, processors=processors)
+    workload = clean(workload, [f"standard:overrun={overrun}"] if filters is None else filters)
     for scenario in scenarios or ():
         workload = apply(workload, scenario, seed=seed)
     return workload
+
+
+def need_jobs(workload: Workload) -> None:
+    """There is nothing to replay without jobs: say where they went."""
+    if not len(workload):
+        gone = "; ".join(f"{count:,}: {reason}" for reason, count in workload.set_aside.counts().items())
+        raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'})")
+    if workload.processors < 1:
+        raise SettingError(f"{workload.name} does not say how large its machine is: give --processors")
 
 
 def print_json(value: dict[str, Any]) -> None:

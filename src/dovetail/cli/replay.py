@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, print_json, say
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json, say
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -75,14 +75,15 @@ def replay_command(
         raise SettingError(f"--every: {error}") from error
     for path in traces:
         clock = time.process_time()
-        workload = load(path, filters, scenarios, overrun, seed)
+        workload = load(path, filters, scenarios, overrun, seed, processors)
+        need_jobs(workload)
         read_s = time.process_time() - clock
         if not as_json:
-            _introduce(workload, processors, estimate)
+            _introduce(workload, estimate)
         rows = []
         for chosen in policies:
             _warm(chosen)
-            schedule, replay_s = _run(workload, chosen, processors, estimate, seed, feedback, every_s)
+            schedule, replay_s = _run(workload, chosen, estimate, seed, feedback, every_s)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -95,13 +96,13 @@ def replay_command(
             _table(rows)
 
 
-def _introduce(workload: Workload, processors: int | None, estimate: str) -> None:
+def _introduce(workload: Workload, estimate: str) -> None:
     from dovetail.units import duration, printable
 
     span = duration(int(workload.submit[-1] - workload.submit[0])) if len(workload) else "0 s"
     gone = len(workload.set_aside)
     say(
-        f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {processors or workload.processors:,}"
+        f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {workload.processors:,}"
         f" processors, estimate: {estimate}" + (f"; {gone:,} jobs set aside (see workload describe)" if gone else "")
     )
 
@@ -116,19 +117,13 @@ def _warm(policy: Any) -> None:
 
 
 def _run(
-    workload: Workload,
-    policy: Any,
-    processors: int | None,
-    estimate: str,
-    seed: int,
-    feedback: bool,
-    every_s: int,
+    workload: Workload, policy: Any, estimate: str, seed: int, feedback: bool, every_s: int
 ) -> tuple[Schedule, float]:
     from dovetail.engine.replay import replay
     from dovetail.model.cluster import Cluster
     from dovetail.policies.base import RulePolicy
 
-    cluster = Cluster(processors or workload.processors)
+    cluster = Cluster(workload.processors)
     slow = not isinstance(policy, RulePolicy)
     with _progress(len(workload), policy.name, slow or len(workload) >= _LONG) as tell:
         clock = time.process_time()

@@ -51,6 +51,7 @@ def _facts(workload: Workload) -> dict[str, Any]:
 
     past = workload.provenance
     n = len(workload)
+    span = int(workload.submit[-1] - workload.submit[0]) if n else 0
     used = workload.runtime[workload.limit > 0] / workload.limit[workload.limit > 0]
     return {
         "name": workload.name,
@@ -61,8 +62,8 @@ def _facts(workload: Workload) -> dict[str, Any]:
         "set_aside": workload.set_aside.counts(),
         "steps": [{"step": s.name, "removed": s.removed, "changed": s.changed} for s in past.steps],
         "processors": workload.processors,
-        "span_s": int(workload.submit[-1] - workload.submit[0]) if n else 0,
-        "offered_load": offered_load(workload) if n > 1 and workload.processors else float("nan"),
+        "span_s": span,
+        "offered_load": offered_load(workload) if span and workload.processors else float("nan"),
         "users": len(np.unique(workload["user"])) if "user" in workload else 0,
         "size_processors": spread(workload.size),
         "runtime_s": spread(workload.runtime),

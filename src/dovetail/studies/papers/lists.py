@@ -339,7 +339,8 @@ run time, allocation, status, wait, processor time or limit, alone or in pairs, 
 `standard` drops jobs without a run time or a limit and cuts run times at the limit. It turns the
 archive's logs into the authors' files, but for SDSC-SP2, where theirs has seven jobs more (ids 4 to 10).
 Table II with the run time known, on the three traces, under the authors' rules, from three inputs (every
-line kept: a run time of 0 or less made 1 s, a missing limit the run time):
+line kept: a run time of 0 or less made 1 s, a missing limit the run time; only 19 jobs of CEA-Curie
+without any size are dropped):
 
 {_grid([*columns, *REFILTERED], fits)}
 

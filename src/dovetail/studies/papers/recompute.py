@@ -200,7 +200,7 @@ def fit(table: Table, at: Iterable[Place], results: Results, rule: Rule) -> Fit:
 
 
 def every_line(log: Workload) -> Workload:
-    """An archive log with no job dropped for want of a run time or a limit: 1 s, and the run time."""
+    """An archive log with no job dropped for want of a run time or a limit (made 1 s, and the run time)."""
     lost = log.runtime <= 0
     step = Step("run time 0 or less made 1 s", changed=int(lost.sum()))
     log = log.with_columns(step, runtime=np.where(lost, 1, log.runtime))

@@ -1,0 +1,241 @@
+"""The command line as a person uses it: real processes, their output and exit codes."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.workloads.source import read_workload
+from tests.conftest import TRACES, needs_traces
+
+COMMAND = str(Path(sys.executable).with_name("dovetail"))
+
+
+def run(*args: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [COMMAND, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=300)
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("trace") / "made.swf.gz"
+    made = run("workload", "generate", path, "--jobs", "400", "--processors", "64", "--load", "0.9", "--seed", "3")
+    assert made.returncode == 0, made.stderr
+    return path
+
+
+def test_replay_prints_one_object_per_run_with_all_fields(trace: Path) -> None:
+    rows = lines(run("replay", trace, "--policy", "easy", "--policy", "list-reg", "--estimate", "runtime", "--json"))
+    assert [row["policy"] for row in rows] == ["easy", "list-reg"]
+    for row in rows:
+        assert row["trace"] == "made"
+        assert row["estimate"] == "runtime"
+        assert row["jobs"] == 400
+        assert row["processors"] == 64
+        assert row["passes"] > 400
+        assert set(row["cpu_s"]) == {"read", "replay"}
+        assert row["peak_mb"] > 10
+        wanted = {"bsld", "af_s", "awf_s", "p2sf_s", "mean_wait_s", "max_wait_s", "utilization"}
+        assert wanted <= set(row["metrics"])
+        assert all(row["metrics"][name] > 0 for name in wanted)
+
+
+def test_the_table_marks_the_best_and_names_units(trace: Path) -> None:
+    done = run("replay", trace, "-p", "strict-fcfs", "-p", "easy")
+    assert done.returncode == 0, done.stderr
+    assert "400 jobs" in done.stderr
+    assert "mean wait" in done.stdout
+    row = next(line for line in done.stdout.splitlines() if " easy " in line)
+    assert row.count("*") >= 3
+    assert "utilization" in done.stdout
+
+
+def test_the_schedule_out_holds_the_simulated_waits(trace: Path, tmp_path: Path) -> None:
+    import polars as pl
+
+    row = lines(run("replay", trace, "-p", "easy", "--out", tmp_path / "out", "--json"))[0]
+    files = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert files == ["made.easy.limit.parquet", "made.easy.limit.swf.gz"]
+    frame = pl.read_parquet(tmp_path / "out" / files[0])
+    waits = frame["wait"].to_numpy()
+    assert waits.mean() == pytest.approx(row["metrics"]["mean_wait_s"], rel=1e-12)
+    assert (frame["end"] - frame["start"] == frame["runtime"]).all()
+    log = read_workload(tmp_path / "out" / files[1])
+    assert np.array_equal(log["wait"], waits)
+
+
+def test_the_same_command_gives_the_same_numbers(trace: Path, tmp_path: Path) -> None:
+    outs = []
+    for name in ("a", "b"):
+        row = lines(run("replay", trace, "-p", "list-saf", "--out", tmp_path / name, "--json"))[0]
+        outs.append((row["metrics"], (tmp_path / name / "made.list-saf.limit.swf.gz").read_bytes()))
+    assert outs[0] == outs[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("--policy", "esay"), "choose from"),
+        (("--policy", "easy:color=red"), "choose from order"),
+        (("--policy", "nowhere.py:Mine"), "no such file"),
+        (("--estimate", "guess"), "choose runtime, limit"),
+        (("--processors", "1", "--filter", "known_size"), "need more than the cluster's 1 processors"),
+        (("--filter", "shiny"), "valid: standard"),
+        (("--scenario", "span=1"), "span"),
+        (("--every", "soon"), "is not a duration"),
+        (("--counting", "some"), "ended"),
+        (("--overrun", "stop"), "cut"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_the_choices(trace: Path, args: tuple[str, ...], says: str) -> None:
+    done = run("replay", trace, *args)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    done = run("replay", tmp_path / "no.swf")
+    assert done.returncode == 2
+    assert "no.swf" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
+    log = tmp_path / "empty.swf"
+    log.write_text("; MaxProcs: 8\n1 0 0 0 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    done = run("replay", log)
+    assert done.returncode == 2
+    assert "no jobs are left" in done.stderr
+    assert "run time" in done.stderr
+
+
+def test_describe_accounts_for_every_line(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    good = "{} 0 0 5 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n"
+    log.write_text(
+        "; MaxProcs: 8\n" + good.format(1) + "x\n" + good.format(2).replace(" 5 1 ", " 0 1 ") + good.format(3)
+    )
+    facts = lines(run("workload", "describe", log, "--lines", "--json"))[0]
+    assert facts["lines"] == 4 == facts["jobs"] + sum(facts["set_aside"].values())
+    assert {row["line"] for row in facts["lines_set_aside"]} == {3, 4}
+    plain = run("workload", "describe", log)
+    assert "4 read = 2 kept + 2 set aside" in plain.stdout
+
+
+def test_convert_keeps_the_jobs(trace: Path, tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.swf", "a.swf.xz", "a.swf.zst"):
+        assert lines(run("workload", "convert", trace, tmp_path / name, "--json"))[0]["jobs"] == 400
+        assert read_workload(tmp_path / name).digest() == read_workload(trace).digest()
+
+
+def test_check_tells_a_good_policy_from_a_bad_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dovetail import Plan, Policy, State\n"
+        "class Good(Policy):\n"
+        "    def decide(self, state: State) -> Plan:\n"
+        "        job = next((int(j) for j in state.waiting if state.size[j] <= state.free), None)\n"
+        "        return Plan(starts=[] if job is None else [job])\n"
+        "class Lazy(Policy):\n"
+        "    def decide(self, state: State) -> Plan:\n"
+        "        return Plan(starts=[int(j) for j in state.waiting if state.size[j] == 1 <= state.free][:1])\n"
+        "class Greedy(Policy):\n"
+        "    def decide(self, state: State) -> Plan:\n"
+        "        return Plan(starts=[int(j) for j in state.waiting])\n"
+        "class Moody(Policy):\n"
+        "    calls = 0\n"
+        "    def decide(self, state: State) -> Plan:\n"
+        "        Moody.calls += 1\n"
+        "        fits = [int(j) for j in state.waiting if state.size[j] <= state.free]\n"
+        "        return Plan(starts=fits[:1] if Moody.calls % 2 else [])\n"
+        "class Seer(Policy):\n"
+        "    def decide(self, state: State) -> Plan:\n"
+        "        if len(state.size) % 2 == 0:\n"
+        "            return Plan()\n"
+        "        return Plan(starts=[int(j) for j in state.waiting if state.size[j] <= state.free][:1])\n"
+    )
+    broken = {
+        name: [
+            clause
+            for clause, how in json.loads(run("check", f"{file}:{name}", "--json").stdout)["clauses"].items()
+            if how != "kept"
+        ]
+        for name in ("Good", "Lazy", "Greedy", "Moody", "Seer")
+    }
+    assert broken["Good"] == []
+    assert broken["Lazy"] == ["every job is started in the end"]
+    assert any(clause.startswith("plans are legal") for clause in broken["Greedy"])
+    assert any(clause.startswith("pure") for clause in broken["Moody"])
+    assert any(clause.startswith("no peeking") for clause in broken["Seer"])
+    assert run("check", f"{file}:Greedy").returncode == 1
+    assert run("check", "easy", "--cases", "20").returncode == 0
+    assert run("check", "conservative", "--cases", "20").returncode == 0
+
+
+def test_fair_starts_add_unfairness(trace: Path) -> None:
+    rows = lines(
+        run("replay", trace, "-p", "list-reg", "-p", "list-saf", "-e", "runtime", "--fair-starts", "400", "--json")
+    )
+    assert rows[0]["metrics"]["fair_start_miss_total_s"] == 0  # nobody who comes later delays anybody
+    assert rows[1]["metrics"]["fair_start_miss_total_s"] > 0
+
+
+def test_a_smaller_machine_sets_aside_what_cannot_fit(trace: Path) -> None:
+    row = lines(run("replay", trace, "--processors", "8", "--json"))[0]
+    assert row["processors"] == 8
+    assert row["jobs"] == int((read_workload(trace).size <= 8).sum()) < 400
+
+
+def test_policies_are_listed() -> None:
+    listed = lines(run("policies", "--json"))[0]
+    assert {"easy", "easy-sjbf", "saf-easy", "list-reg", "conservative", "justbf"} <= set(listed["policies"])
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[str]:
+    """A local server that looks like the archive, with one real log."""
+    folder = tmp_path / "www" / "l_kth_sp2"
+    folder.mkdir(parents=True)
+    (folder / "KTH-SP2-1996-2.swf.gz").symlink_to(TRACES / "archive" / "KTH-SP2-1996-2.swf.gz")
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "www"))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@needs_traces
+def test_fetch_downloads_checks_and_keeps(archive: str, tmp_path: Path) -> None:
+    env = {
+        "DOVETAIL_ARCHIVE": archive,
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "DOVETAIL_CACHE": str(tmp_path / "c"),
+    }
+    done = run("workload", "fetch", "kth-sp2", env=env)
+    assert done.returncode == 0, done.stderr
+    assert "acknowledge" in done.stderr.lower()
+    path = Path(done.stdout.strip())
+    assert path.read_bytes() == (TRACES / "archive" / "KTH-SP2-1996-2.swf.gz").read_bytes()
+    again = run("workload", "fetch", "KTH-SP2", env={**env, "DOVETAIL_ARCHIVE": "http://127.0.0.1:9"})
+    assert again.returncode == 0, again.stderr  # from the cache: nobody answers there
+    assert run("workload", "fetch", "NO-LOG", env=env).returncode == 2
