@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
+from dovetail.engine.contract import random_workload
+from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
@@ -187,3 +190,20 @@ def test_asked_twice_a_policy_says_the_same() -> None:
             assert policy.decide(state) == plan
 
         Stepper(this.workload, Cluster(this.processors), this.policy, this.estimate, see=see).advance()
+
+
+def test_a_static_user_key_gives_the_same_schedule_as_one_asked_at_each_pass() -> None:
+    def per_pass(state: State) -> npt.NDArray[np.float64]:
+        return np.asarray(state.estimate[state.waiting] * 1000 + state.size[state.waiting], np.float64)
+
+    def once(state: State) -> npt.NDArray[np.float64]:
+        return per_pass(state)
+
+    once.static = True  # type: ignore[attr-defined]
+    for seed in range(20):
+        workload, cluster = random_workload(np.random.Generator(np.random.PCG64(seed)))
+        for reserve in (0, 1, "all"):
+            moving, static = ListPolicy(per_pass, reserve), ListPolicy(once, reserve)
+            wanted = replay(workload, moving, cluster=cluster).start
+            assert np.array_equal(replay(workload, static, cluster=cluster).start, wanted)
+            assert np.array_equal(replay(workload, static, cluster=cluster, event_by_event=True).start, wanted)

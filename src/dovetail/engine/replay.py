@@ -63,7 +63,9 @@ def replay(
         rule = policy.rule(every_s=every_s, bounded=bounded, keep=keep_promises)
     if isinstance(policy, RulePolicy) and rule is not None and not event_by_event:
         whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
-        whole.keys = _keys_of(policy, workload, cluster, seed)
+        whole.keys = keys = _keys_of(policy, workload, cluster, seed)
+        if policy.static_keys:
+            whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
         rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
         results, passes = [whole.run.jobs[row] for row in rows], whole.passes
@@ -108,16 +110,17 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
         progress(len(workload))
 
 
-def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[[Replay], Floats]:
+def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now."""
     user = workload.get("user")
 
-    def keys(at: Replay) -> Floats:
+    def keys(at: Replay, waiting: Ints | None = None) -> Floats:
         jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
         running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
         told = int(info[layout.ENDED])
         state = State(
-            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]), waiting=at.waiting.copy(),
+            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]),
+            waiting=at.waiting.copy() if waiting is None else waiting,
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
             submit=jobs[layout.ARRIVE], size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE],
             user=user, start=jobs[layout.START], seed=seed,

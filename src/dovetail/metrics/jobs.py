@@ -30,7 +30,7 @@ def counted(schedule: Schedule, rule: str = "all") -> Mask:
     """Which jobs count under a rule. A job that never started counts under none.
 
     `all` is every started job. `ended` leaves out the jobs that end after the last arrival: they run, in
-    part, on a cluster that no new job competes for. This is how the papers' authors count.
+    part, on a cluster that no new job competes for.
     """
     started: Mask = schedule.start >= 0
     if rule == "all":

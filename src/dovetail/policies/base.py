@@ -38,6 +38,11 @@ class RulePolicy(Policy):
     def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
         """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts."""
 
+    @property
+    def static_keys(self) -> bool:
+        """Whether `keys` are asked for once, for all jobs, before the replay begins."""
+        return False
+
     def keys(self, state: State) -> Any:
         """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
         return None

@@ -25,7 +25,8 @@ MOST_SLACK = 1_000_000
 """Largest factor of relaxed backfilling: with any more, a latest start might not fit into 64 bits."""
 
 UserKey = Callable[[State], npt.ArrayLike]
-"""A user's order: the keys of `state.waiting`, smaller first, asked for at each pass."""
+"""A user's order: the keys of `state.waiting`, smaller first, asked for at each pass; or once for all jobs, if the
+function has an attribute `static` that is true (its keys must not depend on time, nor on who else waits)."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ class ListPolicy(RulePolicy):
         return STRICT if self.reserve == "strict" else ALL
 
     def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
-        order = CODES[self.order] if isinstance(self.order, str) else CODES["given-per-pass"]
+        given = "given" if self.static_keys else "given-per-pass"
+        order = CODES[self.order if isinstance(self.order, str) else given]
         backfill = -1 if self.backfill in (None, self.order) else CODES[str(self.backfill)]
         if self.depth == 0 and backfill >= 0:  # the last of no reservations comes before the first job
             order, backfill = backfill, -1
@@ -80,6 +82,10 @@ class ListPolicy(RulePolicy):
         moving = starve < NEVER or order in MOVING
         reuse = bounded and self.depth == ALL and not (moving or every_s or stop_for_news or keep)
         return ListRule(*common, reuse)
+
+    @property
+    def static_keys(self) -> bool:
+        return bool(getattr(self.order, "static", False))
 
     def keys(self, state: State) -> Any:
         if isinstance(self.order, str):
