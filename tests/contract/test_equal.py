@@ -12,6 +12,7 @@ from dovetail.kernels.rules import ListRule
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from tests.contract.cases import SWEEPS, Case, case, disagreements
 from tests.slow import policies as slow
+from tests.slow.workloads import random_jobs
 
 CASES = 1000
 STEP = 50
@@ -35,6 +36,18 @@ def test_a_plan_that_stands_equals_a_new_one(order: str) -> None:
         rule = this.policy.rule(bounded=this.bounded)
         assert isinstance(rule, ListRule)
         assert rule.reuse
+        assert disagreements(this) == []
+
+
+def test_reservations_that_are_later_than_their_slack_allows() -> None:
+    """Estimates that are too small push reserved jobs beyond their latest starts: then they may only not get later."""
+    for seed in range(170, 360):
+        rng = random.Random(seed)
+        jobs, capacity = random_jobs(rng, too_small=True)
+        order, depth = rng.choice(("fcfs", "sjf", "saf", "large")), rng.choice((2, 3, "all"))
+        slack, backfill = rng.choice((0.1, 0.5)), rng.choice((None, "sjf"))
+        fast = ListPolicy(order, depth, backfill, slack=slack)
+        this = Case(seed, jobs, capacity[0], fast, slow.ListPolicy(order, depth, backfill, slack=slack), False, 0)
         assert disagreements(this) == []
 
 

@@ -133,11 +133,6 @@ def _reserve(cap: Listed, job: int, at: int, length: int) -> None:
     cap.numbers[PLANNED] = n + 1
 
 
-@inner
-def _alike(cap: Listed, job: int, other: int) -> bool:
-    return cap.need[job] == cap.need[other]
-
-
 answers(
     Listed,
     fits_now=_fits_now,

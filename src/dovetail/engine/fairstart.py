@@ -16,7 +16,7 @@ from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
 from dovetail.policies.lists import ListPolicy
 
-_CHANGING = [layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE]
+_CHANGING = np.array([layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE])
 
 
 def fair_starts(

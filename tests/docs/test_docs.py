@@ -1,0 +1,230 @@
+"""The documentation is tried: its commands and Python blocks run, its links lead somewhere, its lists are complete."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import resource
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from dovetail.cli.main import app
+from dovetail.engine.contract import check_policy
+from dovetail.kernels.conservative import SWEEPS
+from dovetail.policies.lists import ORDERS
+from dovetail.policies.registry import ALIASES, policy
+from tests.conftest import ROOT, TRACES
+
+DOVETAIL = Path(sys.executable).with_name("dovetail")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OTHERS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+OTHERS.append(ROOT / "src" / "dovetail" / "kernels" / "README.md")
+LOG = TRACES / "archive" / "KTH-SP2-1996-2.swf.gz"
+MARKS = {"", "exact", "exact-but-cpu", "network", "traces"}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: its language, its mark (see CONTRIBUTING.md), its text and its line."""
+
+    language: str
+    mark: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    inside: list[str] | None = None
+    language = mark = ""
+    first = 0
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.startswith("```"):
+            if inside is not None:
+                inside.append(line)
+        elif inside is None:
+            language, _, mark = line[3:].strip().partition(" ")
+            inside, first = [], number + 1
+        else:
+            yield Block(language, mark, "\n".join(inside), first)
+            inside = None
+    assert inside is None, f"{page}: a block is not closed"
+
+
+def commands(block: Block) -> list[tuple[list[str], str]]:
+    """The commands of a console block, each with the output printed below it."""
+    found: list[tuple[list[str], list[str]]] = []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            found.append((shlex.split(line[2:]), []))
+        else:
+            found[-1][1].append(line)
+    return [(argv, "\n".join(output)) for argv, output in found]
+
+
+def tidy(output: str, but_cpu: bool) -> list[str]:
+    """Lines without blanks at their ends and without what only a first run says; perhaps without the last column."""
+    lines = [line.rstrip() for line in output.strip("\n ").splitlines() if not line.startswith("Compiling")]
+    return [re.sub(r"%\s+\d+\.\d\d$", "%", line) if but_cpu else line for line in lines]
+
+
+def parsed(argv: list[str]) -> None:
+    """Verb, arguments and options exist; nothing is run."""
+    command: Any = typer.main.get_command(app)
+    rest = argv[1:]
+    while hasattr(command, "commands"):
+        assert rest[0] in command.commands, f"no verb {rest[0]!r}"
+        command, rest = command.commands[rest[0]], rest[1:]
+    command.make_context("dovetail", list(rest))
+
+
+def run_console(block: Block, where: str, folder: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    for argv, printed in commands(block):
+        if argv[0] != "dovetail":
+            assert argv[0] in ("python3", ".", "pip"), f"{where}: nobody runs {argv[0]}"
+            continue
+        parsed(argv)
+        if block.mark == "network":
+            continue
+        done = subprocess.run(
+            [str(DOVETAIL), *argv[1:]],
+            cwd=folder,
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{where}: {shlex.join(argv)}\n{done.stdout}"
+        if block.mark.startswith("exact"):
+            but_cpu = block.mark == "exact-but-cpu"
+            assert tidy(done.stdout, but_cpu) == tidy(printed, but_cpu), f"{where}: {shlex.join(argv)}"
+
+
+def run_python(block: Block, where: str, folder: Path, names: dict[str, Any]) -> None:
+    if ">>>" in block.text:
+        test = doctest.DocTestParser().get_doctest(block.text, names, where, where, block.line)
+        said: list[str] = []
+        doctest.DocTestRunner().run(test, out=said.append, clear_globs=False)
+        names.update(test.globs)  # blocks of a page go on from each other
+        assert not said, "".join(said)
+        return
+    script = folder / f"block_{block.line}.py"
+    script.write_text(block.text, encoding="utf-8")
+    runpy.run_path(str(script))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    if LOG.exists():
+        (tmp_path / LOG.name).symlink_to(LOG)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks(page):
+        where = f"{page.relative_to(ROOT)}:{block.line}"
+        assert block.mark in MARKS, f"{where}: unknown mark {block.mark!r}"
+        if block.mark == "traces" and not LOG.exists():
+            continue
+        if block.language == "console":
+            run_console(block, where, tmp_path)
+        elif block.language == "python" and block.mark == "network":
+            compile(block.text, where, "exec")
+        elif block.language == "python":
+            run_python(block, where, tmp_path, names)
+
+
+def slugs(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them from its headings."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for link in links:
+        path, _, anchor = link.partition("#")
+        if path.startswith(("https://", "http://")):
+            continue
+        target = (page.parent / path) if path else page
+        assert target.exists(), f"{page.name} links to {link}"
+        assert not anchor or anchor in slugs(target), f"{page.name} links to {link}"
+
+
+def test_the_index_has_all_pages() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = [str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]]
+    assert [page for page in pages if page != "README.md" and f"]({page})" not in index] == []
+
+
+def test_the_policy_of_the_readme_is_the_example() -> None:
+    example = (ROOT / "examples" / "shortest_first.py").read_text(encoding="utf-8").rstrip()
+    assert len(example.splitlines()) <= 15
+    for page in (ROOT / "README.md", ROOT / "docs" / "write-a-policy.md"):
+        shown = [block.text for block in blocks(page) if "class ShortestFirst" in block.text]
+        assert shown == [example]
+
+
+def test_the_order_on_the_page_is_the_example() -> None:
+    example = (ROOT / "examples" / "waited_area.py").read_text(encoding="utf-8").rstrip()
+    shown = [block.text for block in blocks(ROOT / "docs" / "write-a-policy.md") if "def waited_area" in block.text]
+    assert shown == [example]
+
+
+@pytest.mark.parametrize(
+    "name", ["shortest_first.py:ShortestFirst", "steadfast.py:Steadfast", "waited_area.py:waited_area"]
+)
+def test_examples_keep_the_contract(name: str) -> None:
+    path = str(ROOT / "examples" / name)
+    chosen = policy(f"easy:order={path}" if "waited" in name else path)
+    assert [finding for finding in check_policy(chosen, cases=20) if finding.broken] == []
+
+
+def test_every_name_and_option_is_documented() -> None:
+    policies = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    wanted = [f"`{name}`" for name in (*ORDERS, *ALIASES, *SWEEPS, "order", "reserve", "backfill", "starve")]
+    assert [name for name in wanted if name not in policies] == []
+    replay: Any = typer.main.get_command(app)
+    options = [name for option in replay.commands["replay"].params for name in option.opts if name.startswith("--")]
+    assert len(options) > 10
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    assert [name for name in options if f"`{name}`" not in page] == []
+
+
+LOADED = """
+import sys
+from dovetail.cli.main import main
+sys.argv = ["dovetail", "--help"]
+try:
+    main()
+except SystemExit as done:
+    assert not done.code
+print([name for name in ("numba", "numpy", "polars", "rich", "zstandard") if name in sys.modules])
+"""
+
+
+def test_help_is_light() -> None:
+    """No heavy library is loaded, and the answer takes less than 0.4 s of CPU."""
+    command = [sys.executable, "-c", LOADED]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert "Commands:" in said
+    assert said[-1] == "[]"
+    spent = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([str(DOVETAIL), "--help"], check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    assert min(spent) < 0.4
