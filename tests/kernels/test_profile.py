@@ -307,6 +307,7 @@ def _copies(p: Profile, slow: Steps, resources: int) -> None:
     clear(other, 5, np.full(resources, 3))
     for i in range(300):
         call(other, TAKE, 10 * i + 5, 10 * i + 8, behind(np.full(resources, 2)))
+    call(other, TAKE, 5, 10_000, behind(np.full(resources, 1)))  # something is added to whole leaves
     copy(p, other)
     assert other.mem[LEAVES] <= p.mem[LEAVES]
     _compare(other, slow)
