@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dovetail.engine.contract import random_workload
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import PolicyError
@@ -184,3 +185,35 @@ def test_a_policy_in_python_equals_a_compiled_one() -> None:
             wanted = replay(jobs, policy(name), cluster=cluster, feedback=this.feedback, every_s=this.every_s)
             assert got.start.tolist() == wanted.start.tolist(), seed
             assert (got.arrive.tolist(), got.passes) == (wanted.arrive.tolist(), wanted.passes), seed
+
+
+def test_periodic_passes_end_when_a_policy_never_starts_anything() -> None:
+    class Never(Policy):
+        name = "never"
+
+        def decide(self, state: State) -> Plan:
+            return Plan()
+
+    workload, cluster = random_workload(np.random.Generator(np.random.PCG64(1)))
+    stepper = Stepper(workload, cluster, Never(), np.array(workload.limit), every_s=10)
+    assert stepper.advance()
+    assert (stepper.start == -1).all()
+
+
+def test_periodic_passes_are_told_all_that_came_since_the_last_one() -> None:
+    told: list[int] = []
+
+    class Told(Policy):
+        name = "told"
+
+        def decide(self, state: State) -> Plan:
+            told.extend(state.arrived.tolist())
+            fits = [int(job) for job in state.waiting if state.size[job] <= state.free]
+            return Plan(starts=fits[:1])
+
+    workload, cluster = random_workload(np.random.Generator(np.random.PCG64(1)))
+    stepper = Stepper(workload, cluster, Told(), np.array(workload.limit), every_s=10)
+    assert stepper.advance()
+    assert told == list(range(len(workload)))
+    assert (stepper.start >= 0).all()
+    assert (stepper.start % 10 == 0).all()

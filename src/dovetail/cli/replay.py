@@ -73,6 +73,10 @@ def replay_command(
         every_s = parse_duration(every)
     except ValueError as error:
         raise SettingError(f"--every: {error}") from error
+    if fair_starts and feedback:
+        raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
+    for chosen in policies:
+        _warm(chosen)
     for path in traces:
         clock = time.process_time()
         workload = load(path, filters, scenarios, overrun, seed, processors)
@@ -82,7 +86,6 @@ def replay_command(
             _introduce(workload, estimate)
         rows = []
         for chosen in policies:
-            _warm(chosen)
             schedule, replay_s = _run(workload, chosen, estimate, seed, feedback, every_s)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:

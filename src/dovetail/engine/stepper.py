@@ -37,6 +37,11 @@ class Stepper:
     _running: set[int] = field(default_factory=set)
     _ends: list[tuple[int, int]] = field(default_factory=list)
     _coming: list[tuple[int, int]] = field(default_factory=list)
+    _ended: list[int] = field(default_factory=list)
+    """Since the last pass; so is _arrived."""
+    _arrived: list[int] = field(default_factory=list)
+    _asked_last: bool = False
+    """The last moment had a pass."""
     _standing: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
@@ -59,13 +64,17 @@ class Stepper:
             if until is not None and now > until:
                 return False
             self.now = now
-            ended, arrived = self._end_jobs(), self._arrivals()
-            if not self.every_s or (now % self.every_s == 0 and self._waiting):
-                self._pass(ended, arrived)
+            self._ended += self._end_jobs()
+            self._arrived += self._arrivals()
+            self._asked_last = not self.every_s or (now % self.every_s == 0 and bool(self._waiting))
+            if self._asked_last:
+                self._pass()
 
     def _next(self) -> int | None:
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
-        if self.every_s and self._waiting:
+        # On an idle machine, with nobody to come, a policy that has just started nothing never will.
+        hope = times or not self._asked_last
+        if self.every_s and self._waiting and hope:
             times.append((self.now // self.every_s + 1) * self.every_s)
         return min(times) if times else None
 
@@ -91,7 +100,8 @@ class Stepper:
         self._waiting += arrived
         return arrived
 
-    def _pass(self, ended: list[int], arrived: list[int]) -> None:
+    def _pass(self) -> None:
+        ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         self.passes += 1
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,

@@ -34,6 +34,8 @@ def known_size(workload: Workload) -> Workload:
     """Drop a job with neither requested nor allocated processors; fill a missing one from the other."""
     known = (workload.size > 0) | (workload.get("allocated") > 0)
     workload = workload.take(known, "requested and allocated processors both missing")
+    if "allocated" not in workload:
+        return workload
     size, allocated = workload.size, workload.get("allocated")
     no_size, no_allocated = size <= 0, allocated <= 0
     step = Step("missing processors filled", changed=int((no_size | no_allocated).sum()))
