@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$")
+MOST_SECONDS = 10**10
+"""Longest duration that is read, some 317 years: as in a log."""
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -27,7 +29,10 @@ def parse_duration(text: str) -> int:
     match = _DURATION.match(text)
     if not match:
         raise ValueError(f"{text!r} is not a duration: write seconds, or a number with s, m, h, d or w (36h)")
-    return round(float(match[1]) * _SECONDS[match[2]])
+    seconds = float(match[1]) * _SECONDS[match[2]]
+    if seconds > MOST_SECONDS:
+        raise ValueError(f"{text!r} is longer than {MOST_SECONDS:,} s")
+    return round(seconds)
 
 
 def printable(text: str, most: int = 200) -> str:

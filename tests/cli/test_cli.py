@@ -239,3 +239,45 @@ def test_fetch_downloads_checks_and_keeps(archive: str, tmp_path: Path) -> None:
     again = run("workload", "fetch", "KTH-SP2", env={**env, "DOVETAIL_ARCHIVE": "http://127.0.0.1:9"})
     assert again.returncode == 0, again.stderr  # from the cache: nobody answers there
     assert run("workload", "fetch", "NO-LOG", env=env).returncode == 2
+
+
+def test_schedules_of_traces_with_one_name_are_all_kept(trace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other" / trace.name
+    other.parent.mkdir()
+    done = run("workload", "convert", trace, other, "--scenario", "sample=0.5")
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "out"
+    assert run("replay", trace, other, "--out", out).returncode == 0
+    jobs = {path.name: len(read_workload(path)) for path in out.glob("*.swf.gz")}
+    assert jobs == {"made.easy.limit.swf.gz": 400, "made.easy.limit.2.swf.gz": 200}
+
+
+def test_what_the_system_refuses_is_said_without_a_traceback(trace: Path, tmp_path: Path) -> None:
+    for done in (
+        run("replay", trace, "--out", trace),
+        run("replay", trace, env={"DOVETAIL_CACHE": str(trace)}),
+        run("workload", "convert", trace, tmp_path / "late.swf", "--scenario", "scale-load=0.0000001"),
+        run("workload", "generate", tmp_path / "much.swf", "--jobs", str(10**13)),
+        run("replay", trace, "--processors", str(10**20)),
+        run("check", "easy", "--seed", "-1"),
+    ):
+        assert done.returncode == 2
+        assert done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_names_do_not_speak_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "ev\x1b[31mil.swf"
+    path.write_text("no log\n")
+    done = run("replay", path)
+    assert done.returncode == 2
+    assert "\x1b" not in done.stderr
+    named = tmp_path / "mine.py"
+    named.write_text(
+        "from dovetail import Plan, Policy\n\n\nclass Mine(Policy):\n    name = '[/b]mine'\n\n"
+        "    def decide(self, state):\n        return Plan(starts=state.waiting[:1])\n"
+    )
+    path.write_text("; MaxProcs: 1\n1 0 -1 10 1 -1 -1 1 20 -1 1 1 1 -1 1 -1 -1 -1\n")
+    done = run("replay", path, "-p", f"{named}:Mine")
+    assert done.returncode == 0, done.stderr
+    assert "[/b]mine" in done.stdout

@@ -31,6 +31,7 @@ def workload(**columns: list[int]) -> Workload:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
+        ({"size": [1, 1], "submit": [-2, 0]}, "few: 1 jobs have no submit of at least 0 (first: job 1)"),
         ({"size": [1, 1], "runtime": [4, 0]}, "few: 1 jobs have no runtime of at least 1 (first: job 2)"),
         ({"size": [1, 0]}, "few: 1 jobs have no size of at least 1 (first: job 2)"),
         ({"size": [1, 1], "limit": [-1, -1]}, "few: 2 jobs have no limit of at least 1 (first: job 1)"),
@@ -146,3 +147,16 @@ def test_the_seed_reaches_the_policy() -> None:
 
     replay(workload(size=[1]), Seeded(), seed=41)
     assert Seeded.seen == [41, 41]
+
+
+@BOTH
+def test_estimates_that_no_plan_could_add_up_are_refused(by_event: bool) -> None:
+    few = workload(size=[8, 8, 8])
+    for each, good in ((1 << 58, True), (1 << 59, False)):
+        estimate = np.full(3, each, np.int64)
+        if good:
+            starts = replay(few, policy("list-fcfs"), estimate=estimate, event_by_event=by_event).start
+            assert starts.tolist() == [0, 5, 10]
+        else:
+            with pytest.raises(SettingError, match="add up to more than"):
+                replay(few, policy("list-fcfs"), estimate=estimate, event_by_event=by_event)

@@ -217,3 +217,10 @@ def test_periodic_passes_are_told_all_that_came_since_the_last_one() -> None:
     assert told == list(range(len(workload)))
     assert (stepper.start >= 0).all()
     assert (stepper.start % 10 == 0).all()
+
+
+def test_starts_may_be_an_array() -> None:
+    def first(state: State) -> Plan:
+        return Plan(starts=state.waiting[:1])  # type: ignore[arg-type]
+
+    assert replay(three(), Says(first)).start.tolist() == [0, 3, 5]

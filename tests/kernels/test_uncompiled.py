@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 
-import pytest
-
 from tests.conftest import ROOT
 from tests.contract.cases import case
 
@@ -80,7 +78,6 @@ assert replay.advance() and (replay.start == submit).all()
 """
 
 
-@pytest.mark.xfail(strict=True, reason="room() does not count that each of many full leaves may be split by one job")
 def test_a_profile_grows_before_its_leaves_run_out() -> None:
     """Uncompiled, because a compiled kernel writes beyond its array where this goes wrong."""
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT / "src")}

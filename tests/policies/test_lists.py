@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import Conservative, ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan
@@ -97,7 +99,7 @@ def test_a_users_order_sees_the_same_in_both_engines(orders: Path) -> None:
         views = []
         for by_event in (False, True):
             seen.clear()
-            case(seed).replay(mine, event_by_event=by_event)
+            replace(case(seed), every_s=0).replay(mine, event_by_event=by_event)
             views.append(list(seen))
         assert views[0] == views[1], seed
         calls += len(views[0])
@@ -207,3 +209,14 @@ def test_a_static_user_key_gives_the_same_schedule_as_one_asked_at_each_pass() -
             wanted = replay(workload, moving, cluster=cluster).start
             assert np.array_equal(replay(workload, static, cluster=cluster).start, wanted)
             assert np.array_equal(replay(workload, static, cluster=cluster, event_by_event=True).start, wanted)
+
+
+def test_a_static_user_key_sees_the_submits() -> None:
+    def last_first(state: State) -> npt.NDArray[np.int64]:
+        return -state.submit[state.waiting]
+
+    last_first.static = True  # type: ignore[attr-defined]
+    columns = {"id": [1, 2, 3, 4], "submit": [0, 1, 2, 3], "size": [4] * 4, "runtime": [10] * 4, "limit": [10] * 4}
+    four = Workload("four", {k: np.array(v) for k, v in columns.items()}, 4, Provenance("here"))
+    for by_event in (False, True):
+        assert replay(four, ListPolicy(last_first, 1), event_by_event=by_event).start.tolist() == [0, 30, 20, 10]

@@ -213,3 +213,16 @@ def test_settings_for_a_policy_from_a_file_are_refused(file: Path) -> None:
 def test_an_order_that_the_file_does_not_define(file: Path) -> None:
     with pytest.raises(PolicyError, match="defines no 'key'"):
         policy(f"list:order={file}:key,reserve=1")
+
+
+def test_an_order_that_is_not_a_function(tmp_path: Path) -> None:
+    path = tmp_path / "orders.py"
+    path.write_text("five = 5\n")
+    with pytest.raises(PolicyError, match="five is not a function"):
+        policy(f"list:order={path}:five")
+
+
+@pytest.mark.parametrize("setting", ["starve=99999999999999999999", f"starve={'9' * 400}", f"reserve={1 << 60}"])
+def test_numbers_that_no_kernel_can_hold(setting: str) -> None:
+    with pytest.raises(SettingError, match=setting.partition("=")[0]):
+        policy(f"list:{setting}")

@@ -45,3 +45,8 @@ def test_estimates(workload: Workload, name: str, wanted: list[int]) -> None:
 def test_errors_list_the_choices(workload: Workload, name: str) -> None:
     with pytest.raises(SettingError, match=r"choose runtime, limit, or runtime\*FACTOR"):
         estimates(workload, name)
+
+
+def test_a_factor_that_leaves_64_bits_is_refused(workload: Workload) -> None:
+    with pytest.raises(SettingError, match="64 bits"):
+        estimates(workload, "runtime*1000000000000000000")

@@ -12,7 +12,7 @@ from dovetail.cli.prepare import Json, print_json
 def check_command(
     policy: Annotated[str, typer.Argument(help="path/to/file.py:Name, or the name of a built-in policy.")],
     cases: Annotated[int, typer.Option(min=1, help="Random workloads per clause.")] = 100,
-    seed: Annotated[int, typer.Option(help="Which random workloads.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Which random workloads.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Check that a policy keeps the contract, on small random workloads."""

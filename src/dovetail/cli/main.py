@@ -10,6 +10,7 @@ import typer
 from dovetail import __version__
 from dovetail.cli import check, policies, replay, workload
 from dovetail.errors import DovetailError
+from dovetail.units import printable
 
 app = typer.Typer(
     name="dovetail",
@@ -44,9 +45,8 @@ def main() -> None:
     """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
     try:
         app()
-    except DovetailError as error:
-        print(f"dovetail: {error}", file=sys.stderr)
+    except (DovetailError, OSError, MemoryError) as error:
+        # Messages name files and quote what they hold: nothing of it may speak to the terminal.
+        text = "\n".join(printable(line, 2_000) for line in (str(error) or "out of memory").split("\n"))
+        print(f"dovetail: {text}", file=sys.stderr)
         raise SystemExit(2) from None
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        sys.stderr.close()
-        raise SystemExit(0) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import resource
 import time
@@ -42,9 +43,9 @@ def replay_command(
         str, typer.Option("--estimate", "-e", metavar="NAME", help="runtime, limit, or runtime*FACTOR.")
     ] = "limit",
     processors: Annotated[
-        int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's own.")
+        int | None, typer.Option(min=1, max=10**9, help="Size of the cluster; default: the trace's own.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For policies and scenarios that draw at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
@@ -77,6 +78,7 @@ def replay_command(
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
     for chosen in policies:
         _warm(chosen)
+    written: set[str] = set()
     for path in traces:
         clock = time.process_time()
         workload = load(path, filters, scenarios, overrun, seed, processors)
@@ -94,7 +96,7 @@ def replay_command(
             if as_json:
                 print_json(row)
             if out is not None:
-                _write(schedule, out, as_json)
+                _write(schedule, out, written, as_json)
         if not as_json:
             _table(rows)
 
@@ -149,7 +151,7 @@ def _progress(jobs: int, name: str, wanted: bool) -> Iterator[Callable[[int], No
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
     began = time.monotonic()
@@ -198,6 +200,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from dovetail.units import printable
@@ -211,7 +214,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     first = rows[0]["metrics"]
     best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
     for row in rows:
-        cells = [printable(row["policy"], 40)]
+        cells = [escape(printable(row["policy"], 40))]
         for key, _, _ in _COLUMNS:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
@@ -228,11 +231,15 @@ def _table(rows: list[dict[str, Any]]) -> None:
         console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
 
 
-def _write(schedule: Schedule, out: Path, quiet: bool) -> None:
+def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:
+    """Write under a name that no other schedule of this command has (`written`): traces may share a file name."""
     from dovetail.workloads.schedules import write_schedule_parquet, write_schedule_swf
 
     out.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]
+    if stem in written:
+        stem = next(f"{stem}.{n}" for n in itertools.count(2) if f"{stem}.{n}" not in written)
+    written.add(stem)
     swf, parquet = out / f"{stem}.swf.gz", out / f"{stem}.parquet"
     write_schedule_swf(schedule, swf)
     write_schedule_parquet(schedule, parquet)

@@ -21,7 +21,7 @@ def describe_command(
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
-    seed: Annotated[int, typer.Option(help="For scenarios that draw at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw at random.")] = 0,
     lines: Annotated[
         bool, typer.Option("--lines", help="List every job that was set aside, with line and reason.")
     ] = False,
@@ -130,7 +130,7 @@ def convert_command(
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
-    seed: Annotated[int, typer.Option(help="For scenarios that draw at random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw at random.")] = 0,
     raw: Annotated[bool, typer.Option("--raw", help="No filter at all: every job that could be read.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -147,7 +147,7 @@ def generate_command(
     processors: Annotated[int, typer.Option(min=1, help="Size of the machine.")] = 128,
     load_: Annotated[float | None, typer.Option("--load", help="Offered load; default: the model's own.")] = None,
     kind: Annotated[str, typer.Option(help="both, batch, interactive, or untyped.")] = "both",
-    seed: Annotated[int, typer.Option(help="Same seed, same bytes.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same bytes.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Generate a workload by the Lublin-Feitelson model, with user limits by the model of Tsafrir et al."""

@@ -28,6 +28,9 @@ Progress = Callable[[int], None]
 
 _CHUNKS = 200
 
+_MOST_S = 1 << 60
+"""Estimates may add up to so much: the end of any plan is then an integer of 64 bits."""
+
 
 def replay(
     workload: Workload,
@@ -55,6 +58,8 @@ def replay(
     guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
     if guess.shape != (len(workload),) or np.any(guess < 1):
         raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
+    if np.sum(guess, dtype=np.float64) > _MOST_S:
+        raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
@@ -83,7 +88,7 @@ def replay(
 
 def check(workload: Workload, cluster: Cluster) -> None:
     """A replay wants every job to be possible: known, positive, and no larger than the cluster."""
-    for column, least in (("runtime", 1), ("size", 1), ("limit", 1)):
+    for column, least in (("submit", 0), ("runtime", 1), ("size", 1), ("limit", 1)):
         bad = np.flatnonzero(workload[column] < least)
         if len(bad):
             raise SettingError(
@@ -111,7 +116,8 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
 
 
 def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
-    """A user's order as the compiled replay asks for it: the keys of the jobs that wait now."""
+    """A user's order as the compiled replay asks for it: the keys of the jobs that wait now, or of those given
+    before any has arrived; they are then taken to arrive at their submits."""
     user = workload.get("user")
 
     def keys(at: Replay, waiting: Ints | None = None) -> Floats:
@@ -122,8 +128,9 @@ def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int
             now=at.now, processors=cluster.processors, free=int(at.cap.free[0]),
             waiting=at.waiting.copy() if waiting is None else waiting,
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
-            submit=jobs[layout.ARRIVE], size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE],
-            user=user, start=jobs[layout.START], seed=seed,
+            submit=jobs[layout.ARRIVE] if waiting is None else workload.submit,
+            size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
+            start=jobs[layout.START], seed=seed,
         )  # fmt: skip
         return policy.keys(state)  # type: ignore[no-any-return]
 

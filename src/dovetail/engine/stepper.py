@@ -142,7 +142,7 @@ class Stepper:
                 self.promised_last[job] = self.now
             self._running.add(job)
             heapq.heappush(self._ends, (self.now + int(self.workload.runtime[job]), job))
-        if plan.starts:
+        if len(plan.starts):
             self._waiting = [job for job in self._waiting if job in waiting]
         self.started += len(plan.starts)
         self._standing = plan

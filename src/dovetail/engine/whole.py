@@ -99,7 +99,7 @@ class Replay:
 
 
 def _larger(profile: Profile) -> Profile:
-    new = new_profile(entries_most(profile), len(profile.width))
+    new = new_profile(2 * entries_most(profile), len(profile.width))
     copy_profile(profile, new)
     return new
 

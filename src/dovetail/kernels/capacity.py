@@ -16,7 +16,7 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     fits_plan(cap, job, at, length)     whether it fits into the plan at that instant
     reserve(cap, job, at, length)       put it into the plan
     unreserve(cap, job, at, length)     take it out again
-    room(cap, jobs)                     whether the arrays have room for that many more starts and reservations
+    room(cap, running, waiting)         whether the arrays have room for so many jobs that run, and wait with a place
 """
 
 from __future__ import annotations

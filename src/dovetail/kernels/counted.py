@@ -15,9 +15,6 @@ import numpy.typing as npt
 from dovetail.kernels.compile import inner
 from dovetail.kernels.profile import (
     GIVE,
-    LEAF,
-    LEAVES,
-    LEAVES_MOST,
     TAKE,
     Profile,
     advance,
@@ -25,11 +22,12 @@ from dovetail.kernels.profile import (
     clear,
     copy,
     earliest,
+    entries_most,
     free_at,
     give_back,
     holds,
     new_profile,
-)  # fmt: skip
+)
 from dovetail.kernels.seam import answers
 
 Ints = npt.NDArray[np.int64]
@@ -163,11 +161,10 @@ def _advance_plan(cap: Counted, now: int) -> None:
 
 
 @inner
-def _room(cap: Counted, jobs: int) -> bool:
-    # A job makes at most two new instants, and a full leaf that is split leaves two that are half full.
-    more = 4 * jobs // LEAF + 4
-    used = max(cap.running.mem[LEAVES], cap.plan.mem[LEAVES])
-    return cap.plan.mem[LEAVES_MOST] - used > more and cap.running.mem[LEAVES_MOST] - cap.running.mem[LEAVES] > more
+def _room(cap: Counted, running: int, jobs: int) -> bool:
+    # A running job is one instant of a profile, its end; a reservation is two. Two more are now and now + 1.
+    most = min(entries_most(cap.running), entries_most(cap.plan))
+    return running + 2 * jobs + 4 <= most
 
 
 answers(

@@ -72,10 +72,8 @@ def list_pass(
         i += 1
     if i >= n or depth == STRICT:
         return i
-    if depth == 0:
-        return _greedy(cap, now, estimate, queue, i, n, started)
-    if depth == 1 and not complete:
-        return _easy(cap, now, estimate, queue, i, n, backfill, other, seen, started)
+    if depth == 0 or (depth == 1 and not complete):
+        return _easy(cap, now, estimate, queue, i, n, backfill, other, depth, seen, started)
     small = size[queue[n - 1]]
     for j in range(i + 1, n):
         small = min(small, size[queue[j]])
@@ -95,26 +93,14 @@ def _mark(seen: Ints, jobs: Ints, n: int, value: int) -> None:
 
 
 @inner
-def _greedy(cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, started: Ints) -> int:
-    """Start whatever fits; nobody is reserved. The first i have started, the next does not fit."""
-    n_started = i
-    for j in range(i + 1, n):
-        job = queue[j]
-        if fits_now(cap, job):
-            start(cap, job, now, now + estimate[job])
-            started[n_started] = job
-            n_started += 1
-    return n_started
-
-
-@inner
 def _easy(
-    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool, seen: Ints,
-    started: Ints,
+    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool, depth: int,
+    seen: Ints, started: Ints,
 ) -> int:  # fmt: skip
-    """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it."""
+    """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it. At depth 0
+    it has none, and whatever fits starts."""
     n_started = i
-    at = -1
+    at = -1 if depth > 0 else ALL
     head = queue[i]
     first = i + 1
     if other:

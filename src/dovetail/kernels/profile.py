@@ -52,9 +52,9 @@ class Profile(NamedTuple):
 
 
 def new_profile(entries: int, resources: int = 1) -> Profile:
-    """Room for at least that many entries, however they come to lie in leaves."""
+    """Room for at least that many entries, however they come to lie in leaves (see `_squeeze`)."""
     k_n = resources
-    leaves = 2 * (max(entries, 1) // LEAF + 2)
+    leaves = 2 * (max(entries, 1) // LEAF + 3)
     rows = HEADER + leaves * (LEAF * (1 + k_n) + 1 + k_n)
     groups = rows + leaves * (2 + 2 * k_n)
     mem = np.zeros(groups + (leaves // FAN + 1) * 2 * k_n, np.int64)
@@ -64,9 +64,10 @@ def new_profile(entries: int, resources: int = 1) -> Profile:
     return Profile(mem, (0,) * k_n)
 
 
+@jit
 def entries_most(p: Profile) -> int:
-    """How many entries a profile has memory for."""
-    return int(p.mem[LEAVES_MOST]) * LEAF
+    """How many entries a profile has room for."""
+    return (p.mem[LEAVES_MOST] - 4) * (LEAF // 2)
 
 
 @inner
@@ -192,6 +193,33 @@ def _split_leaf(p: Profile, pos: int) -> None:
 
 
 @inner
+def _squeeze(p: Profile) -> None:
+    """Put neighbouring leaves together that fit into one. Any two then hold more than LEAF entries, so that leaves are
+    left to spare as long as there are no more than `entries_most` entries."""
+    k_n = len(p.width)
+    m = p.mem
+    out = 0
+    for pos in range(1, m[LEAVES]):
+        here, next_one = m[_row(p, out)], m[_row(p, pos)]
+        count, more = _count(p, here), _count(p, next_one)
+        if m[count] + m[more] <= LEAF:
+            for e in range(m[more]):
+                m[here + m[count] + e] = m[next_one + e]
+                for k in range(k_n):
+                    value = m[next_one + LEAF + e * k_n + k] + m[more + 1 + k] - m[count + 1 + k]
+                    m[here + LEAF + (m[count] + e) * k_n + k] = value
+            m[count] += m[more]
+        else:
+            out += 1
+            m[_row(p, pos)] = m[_row(p, out)]  # the address of a leaf that was emptied, or its own
+            m[_row(p, out)] = next_one
+    m[LEAVES] = out + 1
+    for pos in range(out + 1):
+        _sum_leaf(p, pos)
+    _sum_groups(p, _0, out // FAN)
+
+
+@inner
 def _cut(p: Profile, at: int) -> None:
     """Make `at` an instant of the profile, so that ranges can begin or end there."""
     k_n = len(p.width)
@@ -202,6 +230,9 @@ def _cut(p: Profile, at: int) -> None:
     if m[leaf + i] == at:
         return
     if m[_count(p, leaf)] == LEAF:
+        if m[LEAVES] == m[LEAVES_MOST]:
+            _squeeze(p)
+            pos = _find_row(p, at)
         _split_leaf(p, pos)
         if m[_row(p, pos + 1) + FIRST] <= at:
             pos += 1

@@ -137,67 +137,79 @@ def _sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
 
 @inner
 def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
-    n = run.info[WAITING]
+    info = run.info
+    n = info[WAITING]
     if n == 0:
-        run.info[STANDS] = 0
+        info[STANDS] = 0
         return 0
+    place = run.jobs[PLACE]
     if rule.reuse:
-        return _decide_standing(rule, cap, run, now)
+        first = _standing(cap, run, now)
+        if first >= 0:
+            n_started = _start_placed(cap, run, now, first)
+            if first == n:
+                return n_started
+            return place_rest(
+                cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], run.lists[QUEUE], first, n, rule.depth,
+                rule.keep_expected, place, run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED], n_started,
+            )[0]  # fmt: skip
     queue, back = _sort_if_moving(run, rule, now)
-    return list_pass(
+    n_started = list_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.backfill >= 0, rule.depth,
-        rule.keep_expected, run.jobs[PLACE], run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
+        rule.keep_expected, place, run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
     )  # fmt: skip
+    if rule.reuse:
+        for i in range(n):
+            info[STANDS] |= place[queue[i]] > now
+    return n_started
 
 
 @inner
-def _decide_standing(rule: ListRule, cap: Any, run: Run, now: int) -> int:
-    """The pass that reserves all, on a plan that may still stand. A new plan would put every job where it is, up to
-    the first that arrived since: what runs beside it took its place around it, and nothing came back early."""
+def _standing(cap: Any, run: Run, now: int) -> int:
+    """If the plan still stands: how many jobs at the head of the queue keep their places in it; those behind them are
+    taken out. Else -1.
+
+    A new plan would put these jobs just where they are: what started since took its place around them, all that ended
+    did so when expected, so there is nowhere more room than when they were placed.
+    """
     info = run.info
     n = info[WAITING]
     for i in range(info[ENDED]):
         job = run.lists[NEWS_LIST, i]
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] != now:
             info[STANDS] = 0
-    queue, place, estimate = run.lists[QUEUE], run.jobs[PLACE], run.jobs[ESTIMATE]
-    first = 0  # jobs before this one keep their places
-    if info[STANDS] != 0:
-        while first < n and place[queue[first]] >= 0:
-            first += 1
-        behind = 0
-        for i in range(first, n):
-            behind += place[queue[i]] >= 0
-        if behind > first:  # cheaper to begin anew than to take so many out
-            info[STANDS] = 0
     if info[STANDS] == 0:
-        n_started = list_pass(
-            cap, now, estimate, run.jobs[SIZE], queue, n, queue, False, rule.depth, False, place, run.jobs[SEEN],
-            run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
-        )  # fmt: skip
-        for i in range(n):
-            info[STANDS] |= place[queue[i]] > now
-        return n_started
+        return -1
+    queue, place = run.lists[QUEUE], run.jobs[PLACE]
+    first = 0
+    while first < n and place[queue[first]] >= 0:
+        first += 1
+    behind = 0
+    for i in range(first, n):
+        behind += place[queue[i]] >= 0
+    if behind > first:  # cheaper to begin anew than to take so many out
+        info[STANDS] = 0
+        return -1
     advance_plan(cap, now)
     for i in range(first, n):
         job = queue[i]
         if place[job] >= 0:
-            unreserve(cap, job, place[job], estimate[job])
+            unreserve(cap, job, place[job], run.jobs[ESTIMATE, job])
+            place[job] = -1
+    return first
+
+
+@inner
+def _start_placed(cap: Any, run: Run, now: int, first: int) -> int:
+    """Start the jobs, among the first of the queue, whose place in the standing plan is now."""
     n_started = 0
     for i in range(first):
-        job = queue[i]
-        if place[job] == now:
-            start(cap, job, now, now + estimate[job])
+        job = run.lists[QUEUE, i]
+        if run.jobs[PLACE, job] == now:
+            start(cap, job, now, now + run.jobs[ESTIMATE, job])
             run.lists[STARTED, n_started] = job
             n_started += 1
-    if first == n:
-        return n_started
-    for i in range(first, n):
-        place[queue[i]] = -1
-    return place_rest(
-        cap, now, estimate, run.jobs[SIZE], queue, first, n, rule.depth, False, place, run.lists[SPARE],
-        run.lists[SPARE_2], run.lists[STARTED], n_started,
-    )[0]  # fmt: skip
+    return n_started
 
 
 @inner

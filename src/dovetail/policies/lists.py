@@ -51,7 +51,7 @@ class ListPolicy(RulePolicy):
         for order in (self.order, self.backfill):
             if isinstance(order, str) and order not in ORDERS:
                 raise SettingError(f"no order {order!r}: choose from {', '.join(ORDERS)}, or path/to/file.py:function")
-        if self.reserve not in ("strict", "all") and not (isinstance(self.reserve, int) and self.reserve >= 0):
+        if self.reserve not in ("strict", "all") and not (isinstance(self.reserve, int) and 0 <= self.reserve < ALL):
             raise SettingError(f"reserve={self.reserve!r}: must be strict, all, or a number of jobs (0 for none)")
         if self.starve_s is not None and self.starve_s < 0:
             raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")

@@ -114,7 +114,10 @@ def _reserve(value: str) -> int | str:
 
 def _order(value: str) -> Any:
     if match := _FILE.match(value):
-        return getattr(_module(match["path"]), match["name"], None) or _missing(match["path"], match["name"])
+        found = getattr(_module(match["path"]), match["name"], None) or _missing(match["path"], match["name"])
+        if not callable(found):
+            raise PolicyError(f"{match['path']}: {match['name']} is not a function: an order is one of the state")
+        return found
     return value
 
 

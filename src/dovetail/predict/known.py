@@ -24,6 +24,8 @@ def estimates(workload: Workload, name: str) -> Ints:
         return _at_least_one(workload.limit)
     if match := _FACTOR.match(name):
         scaled = np.floor(workload.runtime * float(match[1]) + 0.5)
+        if np.any(scaled >= 2.0**62):
+            raise SettingError(f"{name}: the estimates would not fit into 64 bits; take a smaller factor")
         return _at_least_one(scaled.astype(np.int64))
     raise SettingError(f"no estimate {name!r}: choose runtime, limit, or runtime*FACTOR (runtime*1.5)")
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail import __version__
-from dovetail.errors import InputError
+from dovetail.errors import InputError, SettingError
 from dovetail.kernels import swf as kernel
 from dovetail.model.workload import REQUIRED, Column, Ints, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
@@ -254,7 +254,7 @@ def write_swf(workload: Workload, path: str | Path, *, wait: Ints | None = None,
             raise ValueError(f"wait has {len(wait)} values for {len(workload)} jobs")
         columns["wait"] = np.asarray(wait, np.int64)
     if broken := beyond_caps(columns):
-        raise ValueError(f"workload {workload.name!r} cannot be written as SWF: {broken}")
+        raise SettingError(f"workload {workload.name!r} cannot be written as SWF: {broken}")
     with packed(Path(path)) as stream:
         stream.write(_header_text(workload, note).encode("utf-8", "replace"))
         for start in range(0, len(workload), _MANY):
