@@ -194,6 +194,17 @@ def test_asked_twice_a_policy_says_the_same() -> None:
         Stepper(this.workload, Cluster(this.processors), this.policy, this.estimate, see=see).advance()
 
 
+def test_a_large_relax_pushes_far_and_does_not_wrap() -> None:
+    n, long = 1200, 10**10
+    size = np.full(n, 4)
+    size[0], size[-1] = 3, 1
+    columns = {"id": np.arange(1, n + 1), "submit": np.arange(n), "size": size}
+    columns |= {"runtime": np.full(n, long), "limit": np.full(n, long)}
+    workload = Workload("long", columns, 4, Provenance("made here"))
+    for relax in (1000.0, 1_000_000.0):
+        assert replay(workload, ListPolicy("fcfs", "all", relax=relax)).start[-1] == n - 1
+
+
 def test_a_static_user_key_gives_the_same_schedule_as_one_asked_at_each_pass() -> None:
     def per_pass(state: State) -> npt.NDArray[np.float64]:
         return np.asarray(state.estimate[state.waiting] * 1000 + state.size[state.waiting], np.float64)

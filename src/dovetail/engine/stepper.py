@@ -72,7 +72,7 @@ class Stepper:
 
     def _next(self) -> int | None:
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
-        # On an idle machine, with nobody to come, a policy that has just started nothing never will.
+        # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last
         if self.every_s and self._waiting and hope:
             times.append((self.now // self.every_s + 1) * self.every_s)

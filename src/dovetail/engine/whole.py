@@ -22,7 +22,8 @@ Rule = ListRule | SlackRule | ConservativeRule
 
 @dataclass
 class Replay:
-    """A replay in progress. All of its state is in arrays here: stop it, look, change estimates, copy, go on.
+    """A replay in progress. All of its state is in arrays here: stop it, look, copy it, go on; estimates of jobs that
+    have not been put into the queue yet may be changed.
 
     `on_news(replay, ended, arrived)` is called in each moment before its pass, when the rule says so: a predictor
     observes, and writes `replay.estimate`. `keys(replay)` gives the keys of the waiting jobs for an order of the
@@ -114,7 +115,7 @@ def new_replay(
     room: int = 1024,
 ) -> Replay:
     """A replay at its beginning. Arrays that grow start with room for `room` waiting and running jobs."""
-    n = len(workload)
+    n, room = len(workload), max(room, 1)
     jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
     for row, values in zip((layout.SUBMIT, layout.SIZE, layout.RUNTIME), ("submit", "size", "runtime"), strict=True):
         jobs[row] = workload[values]

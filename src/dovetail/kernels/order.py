@@ -1,7 +1,6 @@
 """Priority orders: a key per job, smaller first; equal keys go to the earlier arrival, then the earlier line.
 
-Keys are float64. Products of integers are exact below 2^53 and rounded monotonically above, so integer keys
-compare as integers wherever a double can tell them apart.
+Keys are float64. Products of integers are exact below 2^53, so keys compare as integers there; above, they are rounded.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ STRICT = -1
 """Reservation depth of strict list scheduling: stop at the first job that does not fit."""
 ALL = 1 << 60
 """Reservation depth that reserves every job."""
+MOST_PUSH = 2.0**60
+"""No reservation is pushed back by more, in seconds: its latest start stays an integer of 64 bits."""
 RECENT = 128
 """Kinds of job (size and estimate) whose last place is remembered within a pass, at least."""
 
@@ -274,7 +276,8 @@ def _moves_over(
             other = held[b]
             at = earliest_fit(cap, other, now, estimate[other])
             latest = first_at[other]
-            latest += int(relax * (first_at[other] - arrive[other])) + int(slack * estimate[other])
+            latest += int(min(relax * (first_at[other] - arrive[other]), MOST_PUSH))
+            latest += int(min(slack * estimate[other], MOST_PUSH))
             if at > max(latest, at_now[b]):
                 good = False
                 break

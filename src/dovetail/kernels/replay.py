@@ -131,10 +131,7 @@ def _has_room(cap: Any, run: Run, now: int) -> bool:
     while i < last and run.jobs[SUBMIT, i] == now:
         most += 1
         i += 1
-    enough = (
-        most <= run.lists.shape[1] and info[RUNNING] + most <= run.lists.shape[1] and room(cap, info[RUNNING], most)
-    )
-    return enough and info[RUNNING] + most <= run.lists.shape[1]
+    return info[RUNNING] + most <= run.lists.shape[1] and room(cap, info[RUNNING], most)
 
 
 @inner

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dovetail.kernels.capacity import advance_plan, start, unreserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, start_due
@@ -112,7 +114,7 @@ def _sorted(run: Run, rule: Any, now: int, code: int, key: Floats, out: Ints) ->
         if now - run.jobs[ARRIVE, job] >= rule.starve_s:
             out[m] = job
             m += 1
-    starving = m
+    starving = np.int64(m)  # not a literal 0, which would compile the sort twice
     for i in range(n):
         job = run.lists[QUEUE, i]
         if now - run.jobs[ARRIVE, job] < rule.starve_s:

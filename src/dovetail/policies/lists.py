@@ -22,7 +22,7 @@ ORDERS = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
 
 MOST_SLACK = 1_000_000
-"""Largest factor of relaxed backfilling: with any more, a latest start might not fit into 64 bits."""
+"""Largest factor of relaxed backfilling."""
 
 UserKey = Callable[[State], npt.ArrayLike]
 """A user's order: the keys of `state.waiting`, smaller first, asked for at each pass; or once for all jobs, if the
