@@ -114,7 +114,7 @@ def _sorted(run: Run, rule: Any, now: int, code: int, key: Floats, out: Ints) ->
         if now - run.jobs[ARRIVE, job] >= rule.starve_s:
             out[m] = job
             m += 1
-    starving = np.int64(m)  # not a literal 0, which would compile the sort twice
+    starving: int = np.int64(m)  # type: ignore[assignment]  # a literal 0 would compile the sort twice
     for i in range(n):
         job = run.lists[QUEUE, i]
         if now - run.jobs[ARRIVE, job] < rule.starve_s:
