@@ -19,8 +19,8 @@ from dovetail.kernels.capacity import start
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.counted import Counted, new_counted
 from dovetail.kernels.passes import ALL, STRICT, list_pass
+from dovetail.kernels.rules import Rule
 from dovetail.kernels.seam import answers
-from dovetail.policies.base import Rule
 from dovetail.policies.lists import Conservative
 from tests.conftest import ROOT
 from tests.contract.cases import case

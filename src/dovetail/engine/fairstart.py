@@ -11,6 +11,7 @@ import numpy as np
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
+from dovetail.kernels.counted import copied
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
@@ -49,21 +50,12 @@ def fair_starts(
 
 def _start_alone(trunk: Replay, job: int) -> int:
     """Start of a job that has not arrived yet, with all who come after it kept away. The trunk is left as it was."""
-    run, cap = trunk.run, trunk.cap
+    run = trunk.run
     touched = np.concatenate([trunk.waiting, np.arange(run.info[layout.NEXT], job + 1)])
     before = run.jobs[np.ix_(_CHANGING, touched)]
     info = run.info.copy()
     info[layout.LAST] = job + 1
-    fork = Replay(
-        run._replace(info=info, lists=run.lists.copy()),
-        cap._replace(
-            free=cap.free.copy(),
-            running=cap.running._replace(mem=cap.running.mem.copy()),
-            plan=cap.plan._replace(mem=cap.plan.mem.copy()),
-        ),
-        trunk.rule,
-    )
-    fork.advance()
+    Replay(run._replace(info=info, lists=run.lists.copy()), copied(trunk.cap), trunk.rule).advance()
     start = int(run.jobs[layout.START, job])
     run.jobs[np.ix_(_CHANGING, touched)] = before
     return start

@@ -10,14 +10,12 @@ import numpy.typing as npt
 
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
-from dovetail.kernels.counted import Counted, new_counted
+from dovetail.kernels.counted import Counted, copied, new_counted
 from dovetail.kernels.profile import Profile, entries_most, new_profile
 from dovetail.kernels.profile import copy as copy_profile
-from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
+from dovetail.kernels.rules import Rule
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
-
-Rule = ListRule | SlackRule | ConservativeRule
 
 
 @dataclass
@@ -87,10 +85,8 @@ class Replay:
 
     def copy(self) -> Replay:
         """An independent replay in the same state."""
-        running, plan = (p._replace(mem=p.mem.copy()) for p in (self.cap.running, self.cap.plan))
         run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
-        cap = self.cap._replace(free=self.cap.free.copy(), running=running, plan=plan)
-        return replace(self, run=run, cap=cap)
+        return replace(self, run=run, cap=copied(self.cap))
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""

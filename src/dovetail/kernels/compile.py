@@ -35,11 +35,6 @@ numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 numba.config.SLP_VECTORIZE = 0  # type: ignore[attr-defined]
 
 
-def is_cached(function: str) -> bool:
-    """Whether the named kernel has been compiled for this machine before."""
-    return any(CACHE.rglob(f"*{function}-*.nbc"))
-
-
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 """No global lock held, no fast-math, and no reference counts: a kernel allocates nothing, and counting the
 references to the arrays it was given took most of the time of short functions."""

@@ -53,6 +53,12 @@ def new_counted(need: Ints, total: Ints, entries: int, plan_entries: int) -> Cou
     return Counted(need, np.concatenate([total, np.zeros(k, np.int64)]), running, plan)
 
 
+def copied(cap: Counted) -> Counted:
+    """The same machine in the same state, on its own; what jobs need is shared."""
+    running, plan = (p._replace(mem=p.mem.copy()) for p in (cap.running, cap.plan))
+    return cap._replace(free=cap.free.copy(), running=running, plan=plan)
+
+
 @inner
 def _fits_now(cap: Counted, job: int) -> bool:
     k_n = len(cap.running.width)

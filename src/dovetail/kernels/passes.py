@@ -24,7 +24,7 @@ from dovetail.kernels.capacity import (
     start,
     take_beside,
     unreserve,
-)  # fmt: skip
+)
 from dovetail.kernels.compile import inner
 
 Ints = npt.NDArray[np.int64]

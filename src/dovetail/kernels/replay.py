@@ -1,7 +1,7 @@
 """The whole-trace replay: moments in turn, one pass each, resumable at any of them.
 
-All of its state is in arrays that the caller owns, so a caller can stop it at an instant, change estimates, copy
-the state and go on. It returns a code that says why it stopped.
+All of its state is in arrays that the caller owns, so a caller can stop it at an instant, copy the state and go on,
+and give estimates as jobs arrive. It returns a code that says why it stopped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from dovetail.kernels.run import (
     WAITING,
     Ints,
     Run,
-)  # fmt: skip
+)
 
 # Why the replay came back.
 DONE, REACHED, NEWS, KEYS, GROW = range(5)
@@ -64,7 +64,6 @@ are wanted for `queue` now. GROW: an array is too short for what comes next."""
 def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
     """Go on from where the state is until `until`, or until the caller is needed."""
     info = run.info
-    asks = rule.order == GIVEN_PER_PASS or rule.backfill == GIVEN_PER_PASS
     while True:
         if info[PHASE] == BETWEEN:
             now = _next_moment(run, rule)
@@ -84,7 +83,7 @@ def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
         if info[PHASE] == TOLD:
             _enqueue(run, rule, now)
             info[PHASE] = KEYED
-            if asks and info[WAITING] > 0 and (rule.every_s == 0 or now % rule.every_s == 0):
+            if rule.order == GIVEN_PER_PASS and info[WAITING] > 0 and (rule.every_s == 0 or now % rule.every_s == 0):
                 return KEYS
         if rule.every_s == 0 or (info[WAITING] > 0 and now % rule.every_s == 0):
             info[PASSES] += 1

@@ -45,7 +45,7 @@ from dovetail.kernels.run import (
     Floats,
     Ints,
     Run,
-)  # fmt: skip
+)
 from dovetail.kernels.seam import answers, seam
 
 decide = seam("decide")
@@ -96,6 +96,9 @@ class ConservativeRule(NamedTuple):
     sweep: int
     bounded: bool
     """Estimates are upper bounds of the run times: no running job can outlive one."""
+
+
+Rule = ListRule | SlackRule | ConservativeRule
 
 
 @inner

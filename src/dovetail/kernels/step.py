@@ -21,7 +21,7 @@ from dovetail.kernels.run import (
     START,
     WAITING,
     Run,
-)  # fmt: skip
+)
 
 
 @jit

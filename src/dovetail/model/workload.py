@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -172,6 +173,10 @@ class Workload:
 
     def digest(self) -> str:
         """SHA-256 over the columns that a replay reads. Same digest, same jobs."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         h = hashlib.sha256()
         for name in (*REQUIRED, "user", "after", "think_s"):
             if name in self.columns:

@@ -10,12 +10,10 @@ import numpy as np
 
 from dovetail.kernels import run as layout
 from dovetail.kernels.counted import new_counted
-from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
+from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
 from dovetail.kernels.step import step
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-
-Rule = ListRule | SlackRule | ConservativeRule
 
 
 class Policy(ABC):

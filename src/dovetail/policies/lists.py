@@ -13,10 +13,10 @@ from dovetail.errors import SettingError
 from dovetail.kernels.conservative import SWEEPS
 from dovetail.kernels.order import CODES, MOVING
 from dovetail.kernels.passes import ALL, STRICT
-from dovetail.kernels.rules import ConservativeRule, ListRule, SlackRule
+from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
 from dovetail.kernels.run import NEVER
 from dovetail.model.state import State
-from dovetail.policies.base import Rule, RulePolicy
+from dovetail.policies.base import RulePolicy
 
 ORDERS = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
