@@ -19,7 +19,7 @@ from dovetail.workloads.scenario import (
     set_load,
     shift_to_zero,
     span,
-    weeks,
+    stretches,
 )
 
 
@@ -100,11 +100,11 @@ def test_weeks_are_a_partition() -> None:
     rng = np.random.default_rng(0)
     submit = np.sort(rng.integers(5, 5 * WEEK_S, 300))
     whole = workload(submit.tolist())
-    parts = weeks(whole)
+    parts = [span(whole, begin, end) for begin, end in stretches(whole)]
     assert np.concatenate([p["id"] for p in parts]).tolist() == whole["id"].tolist()
     for i, part in enumerate(parts):
         assert ((part.submit - submit[0]) // WEEK_S == i).all()
-    assert weeks(workload([])) == []
+    assert stretches(workload([])) == []
 
 
 def test_a_sample_is_a_random_part_in_order() -> None:

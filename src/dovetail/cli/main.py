@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail import __version__
-from dovetail.cli import check, policies, replay, workload
+from dovetail.cli import check, policies, replay, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 
@@ -24,6 +24,7 @@ app.command("replay")(replay.replay_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.add_typer(workload.app, name="workload")
+app.add_typer(study.app, name="study")
 
 
 def _version(wanted: bool) -> None:

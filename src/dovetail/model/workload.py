@@ -26,6 +26,9 @@ OPTIONAL: Final = (
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
 (field 18); `line` is the line of the source file."""
 
+NAMED: Final = ("user", "group", "name", "queue", "partition")
+"""Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
+
 
 @dataclass(frozen=True)
 class SetAside:
@@ -92,6 +95,8 @@ class Workload:
     provenance: Provenance
     set_aside: SetAside = field(default_factory=SetAside)
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names behind the numbers of a column in NAMED: number 0 is the first. They are foreign text."""
 
     def __post_init__(self) -> None:
         missing = [c for c in REQUIRED if c not in self.columns]
@@ -100,6 +105,8 @@ class Workload:
         unknown = [c for c in self.columns if c not in REQUIRED and c not in OPTIONAL]
         if unknown:
             raise ValueError(f"workload {self.name!r} has unknown columns {unknown}; known: {REQUIRED + OPTIONAL}")
+        if nameless := [c for c in self.names if c not in NAMED or c not in self.columns]:
+            raise ValueError(f"workload {self.name!r} names the numbers of {nameless}; it may name those of {NAMED}")
         n = len(self.columns["id"])
         frozen: dict[str, Column] = {}
         for name, values in self.columns.items():
@@ -115,6 +122,7 @@ class Workload:
             raise ValueError(f"workload {self.name!r}: jobs must be in order of submit; sort them first")
         object.__setattr__(self, "columns", MappingProxyType(frozen))
         object.__setattr__(self, "header", MappingProxyType(dict(self.header)))
+        object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
 
     def __len__(self) -> int:
         return len(self.columns["id"])
@@ -146,6 +154,11 @@ class Workload:
         if column in self.columns:
             return self.columns[column]
         return np.full(len(self), -1, np.int64)
+
+    def called(self, column: str, number: int) -> str:
+        """What a user, a job, ... of that number is called: its name, else the number, empty where none is known."""
+        known = self.names.get(column, ())
+        return known[number] if 0 <= number < len(known) else str(number) if number >= 0 else ""
 
     def take(self, keep: npt.NDArray[np.bool_], reason: str) -> Workload:
         """The jobs where `keep` is true; the others are set aside for `reason`. Records the step."""

@@ -45,6 +45,7 @@ def write_parquet(workload: Workload, path: str | Path) -> None:
         "processors": workload.processors,
         "provenance": asdict(past),
         "header": dict(workload.header),
+        "names": dict(workload.names),
         "set_aside": aside.counts(),
     }
     table = {
@@ -123,10 +124,11 @@ def _workload(columns: dict[str, Column], about: Any, table: Any) -> Workload:
     if len(codes) and not 0 <= codes.min() <= codes.max() < len(aside.reasons):
         raise ValueError("a set-aside line without a reason")
     header = {_text(key): tuple(_text(v) for v in values) for key, values in about["header"].items()}
+    names = {_text(key): tuple(_text(v) for v in values) for key, values in about.get("names", {}).items()}
     processors = _count(about["processors"])
     if processors > MOST_PROCESSORS:
         raise ValueError(f"{processors} processors; at most {MOST_PROCESSORS}")
-    return Workload(_text(about["name"]), columns, processors, provenance, aside, header)
+    return Workload(_text(about["name"]), columns, processors, provenance, aside, header, names)
 
 
 def _text(value: Any) -> str:

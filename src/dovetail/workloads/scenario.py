@@ -57,12 +57,12 @@ def span(workload: Workload, begin_s: int, end_s: int) -> Workload:
     return workload.take(keep, f"span={begin_s}..{end_s}")
 
 
-def weeks(workload: Workload) -> list[Workload]:
-    """Spans of seven days from the first submit on. The last may be shorter, some may be empty."""
+def stretches(workload: Workload, length_s: int = WEEK_S) -> list[tuple[int, int]]:
+    """Begin and end of spans of equal length (a week) from the first submit on, up to the one of the last submit."""
     if not len(workload):
         return []
     first, last = int(workload.submit[0]), int(workload.submit[-1])
-    return [span(workload, begin, begin + WEEK_S) for begin in range(first, last + 1, WEEK_S)]
+    return [(begin, begin + length_s) for begin in range(first, last + 1, length_s)]
 
 
 def sample(workload: Workload, share: float, seed: int) -> Workload:
@@ -148,6 +148,9 @@ def _between(text: str) -> tuple[int, int]:
     except ValueError as error:
         raise SettingError(str(error)) from None
 
+
+RANDOM: Final = ("sample", "sample-users")
+"""Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
     "scale-load": ("scale-load=FACTOR", lambda w, text, seed: scale_load(w, _number(text))),

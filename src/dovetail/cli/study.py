@@ -1,0 +1,203 @@
+"""`dovetail study`: many replays from one file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli.prepare import Json, print_json, say
+
+if TYPE_CHECKING:
+    from dovetail.studies.grid import Task
+    from dovetail.studies.runner import Outcome, Standing
+    from dovetail.studies.spec import Study
+    from dovetail.studies.store import Store
+
+app = typer.Typer(no_args_is_help=True, help="Many replays from one file: plan, run, and look at the results.")
+
+File = Annotated[Path, typer.Argument(metavar="STUDY", help="The study, a TOML file.")]
+Where = Annotated[
+    Path | None, typer.Option("--store", metavar="FOLDER", help="Where runs are kept; default: beside the study.")
+]
+_SHOWN = 20
+
+
+@app.command("plan")
+def plan_command(path: File, store: Where = None, as_json: Json = False) -> None:
+    """Show the cells of a study and about what they will cost, and run none."""
+    from dovetail.studies.store import Store
+
+    given = _store(path, store)
+    with TemporaryDirectory() as folder:
+        there = Store(given if given.is_dir() else folder)
+        _, tasks, costs = _prepare(path, there)
+        missing = {task.name for task in tasks} - there.names()
+        if as_json:
+            for task in tasks:
+                _print_cell(task, costs[task.name], task.name not in missing)
+            return
+        _show_plan(tasks, costs, missing)
+
+
+@app.command("run")
+def run_command(
+    path: File,
+    store: Where = None,
+    on: Annotated[
+        str,
+        typer.Option("--on", metavar="ENGINE", help="local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h."),
+    ] = "local",
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Processes at once; default: this machine's cores, Slurm 8.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Run the cells of a study that are missing from its store. Stop it at any moment and run it again."""
+    from dovetail.studies.executors import engine
+    from dovetail.studies.runner import run_missing
+    from dovetail.studies.store import Store
+
+    there = Store(_store(path, store))
+    chosen = engine(on, workers, there.path.resolve())
+    study, tasks, costs = _prepare(path, there)
+    there.write_study(
+        {
+            "name": study.name,
+            "baseline": study.baseline or study.policies[0],
+            "text": path.read_text(encoding="utf-8"),
+            "runs": [task.name for task in tasks],
+        }
+    )
+    before = len(there.names() & costs.keys())
+    say(f"{len(tasks):,} cells, {before:,} of them in {there.path}; {len(tasks) - before:,} to run on {on}")
+    began = time.monotonic()
+    try:
+        with _progress(len(tasks) - before) as tell:
+            outcome = run_missing(tasks, there, chosen, costs, tell)
+    except KeyboardInterrupt:
+        say(f"stopped; {len(there.names() & costs.keys()):,} runs are kept. The same command goes on from there.")
+        raise typer.Exit(130) from None
+    _finish(tasks, there, outcome, time.monotonic() - began, as_json)
+
+
+def _store(path: Path, store: Path | None) -> Path:
+    return store or path.with_suffix(".store")
+
+
+def _prepare(path: Path, store: Store) -> tuple[Study, list[Task], dict[str, float]]:
+    """Read a study, put its workloads into the store, and estimate what each cell costs."""
+    from dovetail.studies.cost import costs
+    from dovetail.studies.grid import tasks_of
+    from dovetail.studies.runner import warm_up
+    from dovetail.studies.spec import read_study
+
+    study = read_study(path)
+    store.create()
+    tasks = tasks_of(study, path, store.keep)
+    warm_up(tasks, say)
+    return study, tasks, costs(tasks, store)
+
+
+def _print_cell(task: Task, cost_s: float, done: bool) -> None:
+    from dataclasses import asdict
+
+    facts = {"jobs": task.jobs, "processors": task.processors, "cost_cpu_s": round(cost_s, 3), "done": done}
+    print_json({"run": task.name, **asdict(task.cell), **facts})
+
+
+def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) -> None:
+    """One line per trace and policy: a grid of thousands of cells stays readable."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dovetail.units import duration, printable
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for title in ("trace", "policy"):
+        table.add_column(title, no_wrap=True)
+    for title in ("cells", "missing", "jobs replayed", "CPU, about"):
+        table.add_column(title, justify="right", no_wrap=True)
+    rows: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        rows.setdefault((task.cell.trace, task.cell.policy), []).append(task)
+    for key, members in [*rows.items(), (("all", ""), tasks)]:
+        due = [task for task in members if task.name in missing]
+        if key[0] == "all":
+            table.add_section()
+        table.add_row(
+            *(escape(printable(part, 60)) for part in key), f"{len(members):,}", f"{len(due):,}",
+            f"{sum(task.jobs for task in due):,}", duration(sum(costs[task.name] for task in due)),
+        )  # fmt: skip
+    console = Console(width=1_000)
+    console.print(table)
+    sizes = {axis: len({getattr(task.cell, axis) for task in tasks}) for axis in tasks[0].cell.__dataclass_fields__}
+    grid = " x ".join(f"{n} {axis}{'s' if n != 1 else ''}" for axis, n in sizes.items()).replace("policys", "policies")
+    console.print(f"{len(tasks):,} cells: {grid}, less what the rules leave out.")
+    console.print("The cost comes from short probes (or earlier runs); deep queues cost more. Divide it by the cores.")
+
+
+@contextmanager
+def _progress(cells: int) -> Iterator[Callable[[Standing], None]]:
+    """One bar for all cells on a terminal; elsewhere a line now and then."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not cells:
+        yield lambda standing: None
+    elif console.is_terminal:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}", markup=False))
+        with Progress(*columns, console=console, transient=True) as bar:
+            row = bar.add_task("cells", total=cells, pace="")
+            yield lambda standing: bar.update(row, completed=standing.done, pace=_pace(standing))
+    else:
+        last = [time.monotonic()]
+
+        def tell(standing: Standing) -> None:
+            if time.monotonic() - last[0] >= 15:
+                last[0] = time.monotonic()
+                say(f"{standing.done:,} of {standing.total:,} cells, {_pace(standing)}")
+
+        yield tell
+
+
+def _pace(standing: Standing) -> str:
+    from dovetail.units import duration
+
+    left = "" if standing.left_s is None else f", {duration(round(standing.left_s))} left"
+    failed = f", {standing.failed:,} failed" if standing.failed else ""
+    return f"{standing.rate:.1f} cells/s{left}{failed}"
+
+
+def _finish(tasks: list[Task], store: Store, outcome: Outcome, elapsed_s: float, as_json: bool) -> None:
+    from dovetail.units import duration, printable
+
+    there = store.names()
+    missing = [task for task in tasks if task.name not in there]
+    if as_json:
+        facts: dict[str, Any] = {"store": str(store.path), "cells": len(tasks), "done": len(tasks) - len(missing)}
+        failed = {name: printable(why, 500) for name, why in outcome.failed.items()}
+        lost = {"workers_lost": outcome.deaths, "elapsed_s": round(elapsed_s, 3), "sha256": store.digest()}
+        print_json({**facts, "ran": outcome.done, "failed": failed, **lost})
+    else:
+        for task in missing[:_SHOWN]:
+            cell = task.cell
+            where = " ".join(filter(None, (cell.trace, cell.scenario, cell.span, cell.policy, cell.estimate)))
+            why = outcome.failed.get(task.name, "not run")
+            say(f"failed: {printable(where)} seed {cell.seed}: {printable(why, 500)}")
+        if len(missing) > _SHOWN:
+            say(f"... and {len(missing) - _SHOWN:,} more")
+        again = f"; {outcome.deaths} batches lost with their worker" if outcome.deaths else ""
+        say(f"{outcome.done:,} runs in {duration(round(elapsed_s, 1))}{again}")
+        say(f"look at them: dovetail report {store.path}")
+    if missing:
+        raise typer.Exit(1)

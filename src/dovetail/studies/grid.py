@@ -1,0 +1,205 @@
+"""From a study to its cells: every combination, less what the rules leave out, each with its workload prepared."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from os.path import expandvars
+from pathlib import Path
+from typing import Any
+
+from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.model.workload import Workload
+from dovetail.studies.spec import Match, Study, Trace, line_of, placed
+from dovetail.units import parse_duration
+from dovetail.workloads.clean import clean
+from dovetail.workloads.scenario import RANDOM, apply, span, stretches
+from dovetail.workloads.source import read_workload
+from dovetail.workloads.synthetic import lublin
+
+ROOMS = ("model", "kernels", "predict", "policies", "engine", "metrics")
+"""The code that matters: an edit in any of these may change a schedule or a metric."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One combination, as tables name it."""
+
+    trace: str
+    scenario: str
+    """What was done to the trace: transforms, separated by blanks; empty for the trace as it is."""
+    span: str
+    policy: str
+    estimate: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One cell with all that a worker needs to run it, in plain values. Its name tells it from all others."""
+
+    cell: Cell
+    code: str
+    workload_sha256: str
+    processors: int
+    jobs: int
+    policy: str
+    """The policy as the registry reads it: its file, if it has one, by an absolute path."""
+    policy_sha256: str
+    """Hash of the files that the policy names; empty for a built-in policy."""
+    counting: str
+    feedback: bool
+    every_s: int
+    keep: str
+
+    @property
+    def name(self) -> str:
+        """Hash of the cell and of the code that matters. Where a policy's file lies is not part of it."""
+        matters = {key: value for key, value in asdict(self).items() if key != "policy"}
+        return hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def plain(task: Task) -> dict[str, Any]:
+    """A task as values that any executor can carry; `from_plain` is the way back."""
+    return asdict(task)
+
+
+def from_plain(values: dict[str, Any]) -> Task:
+    return Task(**{**values, "cell": Cell(**values["cell"])})
+
+
+def code_hash() -> str:
+    """Hash of the sources in ROOMS."""
+    h = hashlib.sha256()
+    root = Path(__file__).resolve().parent.parent
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            h.update(str(path.relative_to(root)).encode())
+            h.update(path.read_bytes())
+    return h.hexdigest()[:16]
+
+
+def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> list[Task]:
+    """All tasks of a study that was read from `path`, in the order of its lists.
+
+    Each workload is given to `keep` before the first task that names it is made.
+    """
+    folder, code = path.resolve().parent, code_hash()
+    policies = [(name, placed(name, folder)) for name in study.policies]
+    hashes = {text: _hash_of_files(text) for _, text in policies}
+    common = (study.counting, study.feedback, study.every_s, study.keep)
+    tasks: list[Task] = []
+    used: set[int] = set()
+    seen: set[str] = set()
+    for position, trace in enumerate(study.traces):
+        try:
+            for scenario, seeds, label, workload in _workloads(study, trace, folder):
+                if workload.digest() not in seen:
+                    seen.add(workload.digest())
+                    keep(workload)
+                for estimate in study.estimates:
+                    for name, text in policies:
+                        for seed in seeds:
+                            cell = Cell(trace.label, scenario, label, name, estimate, seed)
+                            if _wanted(cell, study, used):
+                                facts = (code, workload.digest(), workload.processors, len(workload))
+                                tasks.append(Task(cell, *facts, text, hashes[text], *common))
+        except DovetailError as error:
+            line = line_of(path.read_text(encoding="utf-8"), ("traces", position))
+            raise InputError(path, line, f"trace {trace.label!r}: {error}") from error
+    _check_rules(study, path, used, tasks)
+    return tasks
+
+
+def _workloads(study: Study, trace: Trace, folder: Path) -> Iterator[tuple[str, list[int], str, Workload]]:
+    """Scenario, the seeds that share it, span and workload of every cell of a trace."""
+    source = None if trace.generate else read_workload(folder / Path(expandvars(trace.path)).expanduser())
+    for steps in study.scenarios:
+        every = [*trace.scenarios, *steps]
+        draws = source is None or any(step.partition("=")[0].strip() in RANDOM for step in every)
+        for seeds in [[seed] for seed in study.seeds] if draws else [study.seeds]:
+            workload = _prepared(source, trace, every, seeds[0])
+            for label, part in _spans(study, workload):
+                yield " ".join(steps), seeds, label, part
+
+
+def _prepared(source: Workload | None, trace: Trace, scenarios: list[str], seed: int) -> Workload:
+    if source is None:
+        made = trace.generate
+        assert made is not None  # noqa: S101 - a trace has one or the other (spec)
+        source = lublin(made.jobs, made.processors, seed=seed, load=made.load, kind=made.kind)
+    if trace.processors is not None:
+        source = replace(source, processors=trace.processors)
+    workload = clean(replace(source, name=trace.label), trace.filters)
+    for scenario in scenarios:
+        workload = apply(workload, scenario, seed=seed)
+    if not len(workload):
+        raise SettingError("no jobs are left to replay")
+    if workload.processors < 1:
+        raise SettingError("it does not say how large its machine is: give `processors`")
+    return workload
+
+
+def _spans(study: Study, workload: Workload) -> Iterator[tuple[str, Workload]]:
+    """The spans of a workload. Of `weekly` and `each ...`, only whole ones that have jobs."""
+    last = int(workload.submit[-1])
+    for text in study.spans:
+        if text == "all":
+            yield text, workload
+            continue
+        if ".." in text:
+            part = apply(workload, f"span={text}")
+            if not len(part):
+                raise SettingError(f"no job is submitted in the span {text}")
+            yield text, part
+            continue
+        length_s = parse_duration("1w" if text == "weekly" else text.removeprefix("each "))
+        whole = [stretch for stretch in stretches(workload, length_s) if stretch[1] <= last + 1]
+        if not whole:
+            raise SettingError(f"it is shorter than one span ({text})")
+        word = "week" if text == "weekly" else text.removeprefix("each ")
+        for number, (begin, end) in enumerate(whole, 1):
+            part = span(workload, begin, end)
+            if len(part):
+                yield f"{word} {number:0{len(str(len(whole)))}d}", part
+
+
+def _wanted(cell: Cell, study: Study, used: set[int]) -> bool:
+    """Whether the rules leave a cell in; notes which rules were about any cell."""
+    rules = [*study.include, *study.exclude]
+    about = [_matches(rule, cell) for rule in rules]
+    used.update(position for position, hit in enumerate(about) if hit)
+    many = len(study.include)
+    return (not many or any(about[:many])) and not any(about[many:])
+
+
+def _matches(rule: Match, cell: Cell) -> bool:
+    seeds = [rule.seed] if isinstance(rule.seed, int) else rule.seed
+    return (seeds is None or cell.seed in seeds) and all(
+        any(fnmatchcase(getattr(cell, key), pattern) for pattern in getattr(rule, key))
+        for key in ("trace", "scenario", "span", "policy", "estimate")
+    )
+
+
+def _check_rules(study: Study, path: Path, used: set[int], tasks: list[Task]) -> None:
+    text = path.read_text(encoding="utf-8")
+    for position in range(len(study.include) + len(study.exclude)):
+        if position not in used:
+            kind, number = ("include", position)
+            if position >= len(study.include):
+                kind, number = ("exclude", position - len(study.include))
+            line = line_of(text, (kind, number))
+            raise InputError(path, line, f"this {kind} rule is about no cell: check its patterns (* and ?)")
+    if not tasks:
+        raise InputError(path, 0, "the rules leave no cell")
+
+
+def _hash_of_files(policy: str) -> str:
+    """Hash of the user's files that a policy's text names."""
+    files = [part.rpartition("=")[2] for part in policy.split(":") if part.endswith(".py")]
+    if not files:
+        return ""
+    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]

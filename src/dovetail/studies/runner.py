@@ -1,0 +1,157 @@
+"""Run what is missing of a study. The store says what is there; a worker that dies costs only what it held."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from dovetail.engine.replay import compiled, warm
+from dovetail.policies.registry import policy
+from dovetail.studies.executors import RETRIES, Engine, ExecutorError
+from dovetail.studies.grid import Task, plain
+from dovetail.studies.store import Store
+from dovetail.studies.work import run_batch
+
+Batch = list[Task]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a run is. Costs are estimated CPU seconds."""
+
+    done: int
+    total: int
+    failed: int
+    rate: float
+    """Cells per second since this run began; 0 before the first."""
+    left_s: float | None
+    """Seconds that the rest will take at the pace so far; None before anything is known."""
+
+
+@dataclass
+class Outcome:
+    """What became of the missing cells: how many are there now, and why others are not."""
+
+    done: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    deaths: int = 0
+    """Batches that were lost with their worker and tried again."""
+
+
+def warm_up(tasks: Sequence[Task], say: Callable[[str], None]) -> None:
+    """Compile the kernels that the policies need, once, here: workers then find them in the cache."""
+    policies = [policy(text) for text in dict.fromkeys(task.policy for task in tasks)]
+    if not all(compiled(one) for one in policies):
+        say("Compiling the kernels for this machine, once: about half a minute.")
+    for one in policies:
+        warm(one)
+
+
+def run_missing(
+    tasks: Sequence[Task],
+    store: Store,
+    engine: Engine,
+    costs: Mapping[str, float],
+    tell: Callable[[Standing], None] = lambda standing: None,
+) -> Outcome:
+    """Run the tasks whose runs are not in the store. `costs` has the estimated CPU seconds of each by name."""
+    there = store.names()
+    missing = [task for task in tasks if task.name not in there]
+    round_ = _Round(store, missing, costs, tell)
+    together, alone = deque(batches(missing, costs, engine)), deque[Batch]()
+    while together or alone:
+        queue, most = (together, engine.batches) if together else (alone, 1)
+        with engine.open() as executor:
+            lost, broken = round_.flow(executor, queue, most)
+        # A pool that broke does not say which task did it. Those it held go on one at a time, after all others.
+        for batch in lost:
+            (alone if broken else together).extend([task] for task in round_.to_repeat(batch))
+    round_.tell()
+    return round_.outcome
+
+
+def batches(tasks: Sequence[Task], costs: Mapping[str, float], engine: Engine) -> list[Batch]:
+    """Tasks in batches, the costliest batch first. A batch shares one workload, so that it is read once."""
+    total = sum(costs[task.name] for task in tasks)
+    most_s = max(engine.batch_s, total / (4 * engine.workers)) if engine.batch_s >= 30 else engine.batch_s
+    made: list[tuple[float, Batch]] = []
+    held: dict[str, int] = {}
+    for task in tasks:
+        cost, key = costs[task.name], task.workload_sha256
+        if key in held and made[held[key]][0] + cost <= most_s:
+            made[held[key]] = (made[held[key]][0] + cost, [*made[held[key]][1], task])
+        else:
+            held[key] = len(made)
+            made.append((cost, [task]))
+    return [batch for _, batch in sorted(made, key=lambda pair: -pair[0])]
+
+
+class _Round:
+    """Hands out batches, takes in how they went, and knows how far it is."""
+
+    def __init__(
+        self, store: Store, missing: list[Task], costs: Mapping[str, float], tell: Callable[[Standing], None]
+    ) -> None:
+        self.store, self.costs, self._tell = store, costs, tell
+        self.wanted = {task.name for task in missing}
+        self.outcome = Outcome()
+        self.tries: dict[str, int] = {}
+        self.began = self.told = time.monotonic()
+
+    def flow(self, executor: Executor, queue: deque[Batch], most: int) -> tuple[list[Batch], bool]:
+        """Until the queue is empty or the executor is broken: which batches were lost, and whether it broke."""
+        flying: dict[Future[Any], Batch] = {}
+        lost: list[Batch] = []
+        path = str(self.store.path.resolve())
+        while queue or flying:
+            try:
+                while queue and len(flying) < most:
+                    flying[executor.submit(run_batch, path, [plain(task) for task in queue[0]])] = queue[0]
+                    queue.popleft()
+            except BrokenExecutor:
+                return [*lost, *flying.values()], True
+            ended, _ = wait(flying, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in ended:
+                if isinstance(future.exception(), BrokenExecutor):
+                    return [*lost, *flying.values()], True
+                if isinstance(error := future.exception(), ExecutorError):
+                    raise error
+                batch = flying.pop(future)
+                if future.exception() is None:
+                    self._note(future.result())
+                else:
+                    lost.append(batch)
+            if time.monotonic() - self.told > 0.5:
+                self.tell()
+        return lost, False
+
+    def to_repeat(self, batch: Batch) -> Batch:
+        """Of a lost batch, what is not in the store and has tries left."""
+        there, again = self.store.names(), []
+        self.outcome.deaths += 1
+        for task in batch:
+            if task.name in there:
+                continue
+            self.tries[task.name] = self.tries.get(task.name, 0) + 1
+            if self.tries[task.name] > RETRIES:
+                self.outcome.failed[task.name] = f"its worker died {RETRIES + 1} times"
+            else:
+                again.append(task)
+        return again
+
+    def tell(self) -> None:
+        self.told = time.monotonic()
+        there = self.store.names() & self.wanted
+        self.outcome.done = len(there)
+        elapsed = self.told - self.began
+        total, done = (sum(self.costs[name] for name in names) for names in (self.wanted, there))
+        left_s = (total - done) / done * elapsed if done else None
+        failed = len(self.outcome.failed)
+        self._tell(Standing(len(there), len(self.wanted), failed, len(there) / max(elapsed, 1e-9), left_s))
+
+    def _note(self, results: list[dict[str, Any]]) -> None:
+        self.outcome.failed |= {result["name"]: result["error"] for result in results if result["error"]}

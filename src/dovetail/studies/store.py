@@ -1,0 +1,184 @@
+"""The store: a folder with one Parquet file per run. The files are the truth; the index can be made from them.
+
+    STORE/runs/NAME.parquet          one row: cell, metrics, provenance, and the starts of all jobs
+    STORE/workloads/SHA256.parquet   the jobs that were replayed
+    STORE/study.json                 the study that was run last, and the names of its runs
+    STORE/index.parquet              all rows without the starts; remade whenever files came or went
+
+Files are written beside and renamed, so a run is there as a whole or not at all. docs/store.md has every field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from dovetail.errors import InputError
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Ints, Workload
+from dovetail.workloads.parquet import read_parquet, write_parquet
+from dovetail.workloads.streams import beside
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions")
+"""Columns that differ from one execution to the next; all others are the same bytes each time."""
+
+STARTS: Final = ("start", "arrive", "promised_first", "promised_last")
+"""Columns with one number per job of the workload, in its order; null where there is nothing to say."""
+
+_OLD_S: Final = 600
+"""A half-written file of that age has no writer any more."""
+
+
+class Store:
+    """The runs of a study."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def create(self) -> None:
+        """Make the folders, and clear away what a killed process left half written."""
+        for folder in (self._runs, self._workloads):
+            folder.mkdir(parents=True, exist_ok=True)
+            for left in folder.glob(".*.new"):
+                if time.time() - left.stat().st_mtime > _OLD_S:
+                    left.unlink(missing_ok=True)
+
+    def names(self) -> set[str]:
+        """The runs that are there."""
+        if not self._runs.is_dir():
+            raise InputError(self.path, 0, "not a store: it has no folder `runs` (`dovetail study run` makes one)")
+        with os.scandir(self._runs) as files:
+            return {f.name.removesuffix(".parquet") for f in files if f.name.endswith(".parquet") and f.name[0] != "."}
+
+    def keep(self, workload: Workload) -> None:
+        """Put a workload into the store, if it is not there."""
+        path = self._workloads / f"{workload.digest()}.parquet"
+        if not path.exists():
+            write_parquet(workload, path)
+
+    def workload(self, sha256: str) -> Workload:
+        return read_parquet(self._workloads / f"{sha256}.parquet")
+
+    def write(self, name: str, row: dict[str, Any], starts: dict[str, Ints | None]) -> None:
+        """Keep a run: it is there, whole and on disk, when this returns."""
+        import polars as pl
+
+        columns = {key: pl.Series(key, [value], dtype=_kind(value)) for key, value in row.items()}
+        for key in STARTS:
+            values = starts.get(key)
+            columns[key] = pl.Series(key, [None if values is None else values.tolist()], dtype=pl.List(pl.Int64))
+        with beside(self._runs / f"{name}.parquet") as new:
+            pl.DataFrame(columns).write_parquet(new, compression="zstd", statistics=False)
+            with new.open("rb") as written:
+                os.fsync(written.fileno())
+
+    def frame(self, names: set[str] | None = None) -> pl.DataFrame:
+        """One row per run (of all, or of those named), without the starts, in order of the names."""
+        import polars as pl
+
+        there = self.names()
+        index = self.path / "index.parquet"
+        known = _readable(index)
+        if known is None or set(known["run"]) != there:
+            old = set() if known is None else set(known["run"]) & there
+            parts = [self._row(name).drop(STARTS) for name in sorted(there - old)]
+            if known is not None and old:
+                parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
+            known = pl.concat(parts, how="diagonal").sort("run") if parts else pl.DataFrame({"run": []})
+            with beside(index) as new:
+                known.write_parquet(new)
+        return known if names is None else known.filter(pl.col("run").is_in(list(names)))
+
+    def schedule(self, name: str) -> Schedule | None:
+        """The schedule of a run; None if its starts were not kept."""
+        row = self._row(name).row(0, named=True)
+        if row["start"] is None:
+            return None
+        workload = self.workload(row["workload_sha256"])
+        none = np.full(len(workload), -1, np.int64)
+        start, arrive, first, last = (
+            default if row[key] is None else np.array(row[key], np.int64)
+            for key, default in zip(STARTS, (none, workload.submit, none, none), strict=True)
+        )
+        return Schedule(
+            workload, Cluster(row["processors"]), row["policy"], row["estimate"], start, arrive, first, last,
+            row["passes"], row["seed"], json.loads(row["versions"]),
+        )  # fmt: skip
+
+    def write_study(self, about: dict[str, Any]) -> None:
+        with beside(self.path / "study.json") as new:
+            new.write_text(json.dumps(about, indent=1), encoding="utf-8")
+
+    def study(self) -> dict[str, Any]:
+        """What was run last: name, baseline, the study's text, and the names of its runs."""
+        path = self.path / "study.json"
+        try:
+            about = json.loads(path.read_text(encoding="utf-8"))
+            return {key: about[key] for key in ("name", "baseline", "text", "runs")}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(path, 0, f"not a store's: {error!r}; `dovetail study run` writes it") from error
+
+    def digest(self) -> str:
+        """SHA-256 over all that is the same in every execution: equal stores have equal digests."""
+        h = hashlib.sha256()
+        for name in sorted(self.names()):
+            row = self._row(name).row(0, named=True)
+            for key in sorted(set(row) - set(VOLATILE)):
+                h.update(key.encode())
+                h.update(_bytes(row[key]))
+        return h.hexdigest()
+
+    def _row(self, name: str) -> pl.DataFrame:
+        """A run as it is in its file."""
+        import polars as pl
+
+        path = self._runs / f"{name}.parquet"
+        try:
+            return pl.read_parquet(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise InputError(path, 0, f"not a run, or damaged: {error}; delete it and run the study again") from error
+
+    @property
+    def _runs(self) -> Path:
+        return self.path / "runs"
+
+    @property
+    def _workloads(self) -> Path:
+        return self.path / "workloads"
+
+
+def _kind(value: Any) -> Any:
+    import polars as pl
+
+    return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}[type(value)]
+
+
+def _bytes(value: Any) -> bytes:
+    """A value as bytes, a float to its last bit."""
+    if isinstance(value, float):
+        return struct.pack("<d", value)
+    if isinstance(value, list):
+        return np.array(value, "<i8").tobytes()
+    return repr(value).encode()
+
+
+def _readable(index: Path) -> pl.DataFrame | None:
+    """The index, or None where it is missing or damaged: it is then made again."""
+    import polars as pl
+
+    try:
+        found = pl.read_parquet(index)
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    return found if "run" in found.columns else None

@@ -1,0 +1,96 @@
+"""What a worker does: replay a cell, measure it, keep the run. Nothing is handed back but how it went."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import time
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dovetail.model.workload import Ints, Workload
+    from dovetail.studies.grid import Task
+
+_THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run_batch(store: str, tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Run tasks one after another; each is kept as soon as it is done. Says for each its name, its CPU time in
+    seconds, and the error that it ended with, if it did."""
+    one_thread()
+    return [_tried(store, task) for task in tasks]
+
+
+def one_thread() -> None:
+    """One thread per worker, for libraries that have not started theirs yet."""
+    for name in _THREADS:
+        os.environ.setdefault(name, "1")
+
+
+def _tried(store: str, values: dict[str, Any]) -> dict[str, Any]:
+    from dovetail.errors import DovetailError
+    from dovetail.studies.grid import from_plain
+
+    task = from_plain(values)
+    clock, error = time.process_time(), ""
+    try:
+        _run(Path(store), task)
+    except DovetailError as wrong:
+        error = str(wrong)
+    except Exception as wrong:  # a policy is the user's code: whatever it raises ends its cell and no other
+        error = f"{type(wrong).__name__}: {wrong}"
+    return {"name": task.name, "cpu_s": time.process_time() - clock, "error": error}
+
+
+def _run(path: Path, task: Task) -> None:
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from dovetail.engine.replay import replay
+    from dovetail.metrics import summarize
+    from dovetail.model.cluster import Cluster
+    from dovetail.policies.registry import policy
+    from dovetail.studies.store import Store
+
+    workload = _workload(str(path), task.workload_sha256)
+    clock = time.process_time()
+    schedule = replay(
+        workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.cell.estimate,
+        feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
+    )  # fmt: skip
+    metrics = summarize(schedule, counting=task.counting)
+    row = {
+        "run": task.name,
+        **asdict(task.cell),
+        **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "processors")},
+        **{key: getattr(task, key) for key in ("counting", "feedback", "every_s")},
+        "passes": schedule.passes,
+        **metrics,
+        "cpu_s": time.process_time() - clock,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "host": platform.node(),
+        "versions": json.dumps(schedule.versions, sort_keys=True),
+    }
+    starts: dict[str, Ints | None] = {}
+    if task.keep == "starts":
+        starts["start"] = schedule.start
+        starts["arrive"] = None if np.array_equal(schedule.arrive, workload.submit) else schedule.arrive
+        for key in ("promised_first", "promised_last"):
+            promised = getattr(schedule, key)
+            starts[key] = promised if bool(np.any(promised >= 0)) else None
+    Store(path).write(task.name, row, starts)
+
+
+@lru_cache(maxsize=4)
+def _workload(store: str, sha256: str) -> Workload:
+    """A workload of the store; the last few are kept, since neighbouring tasks often share theirs."""
+    from dovetail.studies.store import Store
+
+    return Store(store).workload(sha256)

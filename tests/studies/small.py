@@ -1,0 +1,43 @@
+"""A small study for tests: generated workloads, so that it runs anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dovetail.studies.cost import costs
+from dovetail.studies.executors import engine
+from dovetail.studies.grid import Task, tasks_of
+from dovetail.studies.runner import Outcome, run_missing, warm_up
+from dovetail.studies.spec import read_study
+from dovetail.studies.store import Store
+
+SMALL = """\
+name = "small"
+policies = ["easy", "list-reg", "easy-sjbf"]
+estimates = ["limit", "runtime"]
+spans = ["all", "each 12h"]
+seeds = 2
+
+[[traces]]
+name = "made"
+generate = {jobs = 600, processors = 32, load = 0.9}
+"""
+
+
+def written(folder: Path, text: str = SMALL) -> Path:
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def prepared(path: Path, store: Store) -> list[Task]:
+    store.create()
+    tasks = tasks_of(read_study(path), path, store.keep)
+    store.write_study({"name": "small", "baseline": "easy", "text": "", "runs": [task.name for task in tasks]})
+    warm_up(tasks, print)
+    return tasks
+
+
+def run(path: Path, store: Store, on: str = "local", workers: int | None = 2) -> Outcome:
+    tasks = prepared(path, store)
+    return run_missing(tasks, store, engine(on, workers, store.path.resolve()), costs(tasks, store))

@@ -1,0 +1,153 @@
+"""The store: whole files or none, an index that can be made again, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from dovetail.engine.replay import replay
+from dovetail.errors import InputError
+from dovetail.metrics import summarize
+from dovetail.policies.registry import policy
+from dovetail.referee import assert_valid
+from dovetail.studies.grid import Task, plain
+from dovetail.studies.store import STARTS, VOLATILE, Store
+from dovetail.studies.work import run_batch
+from tests.studies.small import prepared, written
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Task]]:
+    folder = tmp_path_factory.mktemp("study")
+    store = Store(folder / "a.store")
+    tasks = prepared(written(folder), store)
+    results = run_batch(str(store.path), [plain(task) for task in tasks])
+    assert [result["name"] for result in results] == [task.name for task in tasks]
+    assert not [result for result in results if result["error"]]
+    return store, tasks
+
+
+def copied(store: Store, to: Path) -> Store:
+    shutil.copytree(store.path, to)
+    return Store(to)
+
+
+def test_a_run_holds_what_a_replay_gives(filled: tuple[Store, list[Task]]) -> None:
+    store, tasks = filled
+    frame = store.frame()
+    assert set(frame["run"]) == {task.name for task in tasks}
+    assert not set(STARTS) & set(frame.columns)
+    assert set(VOLATILE) <= set(frame.columns)
+    for task in tasks[::7]:
+        workload = store.workload(task.workload_sha256)
+        assert workload.digest() == task.workload_sha256
+        wanted = replay(workload, policy(task.policy), estimate=task.cell.estimate, seed=task.cell.seed)
+        got = store.schedule(task.name)
+        assert got is not None
+        assert got.start.tolist() == wanted.start.tolist()
+        assert got.arrive.tolist() == wanted.arrive.tolist()
+        assert got.promised_first.tolist() == wanted.promised_first.tolist()
+        assert (got.policy, got.estimate, got.seed) == (task.cell.policy, task.cell.estimate, task.cell.seed)
+        assert_valid(got)
+        row = frame.row(by_predicate=pl.col("run") == task.name, named=True)
+        assert {key: row[key] for key in wanted_metrics(got)} == pytest.approx(wanted_metrics(got), rel=0, nan_ok=True)
+
+
+def wanted_metrics(schedule: object) -> dict[str, float]:
+    return summarize(schedule)  # type: ignore[arg-type]
+
+
+def test_the_index_is_made_again_from_the_files(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "b.store")
+    whole = store.frame()
+    index = store.path / "index.parquet"
+    for spoil in (
+        index.unlink,
+        lambda: index.write_bytes(b"PAR1 not"),
+        lambda: pl.DataFrame({"x": [1]}).write_parquet(index),
+    ):
+        spoil()
+        assert store.frame().equals(whole, null_equal=True)
+    gone = filled[1][0].name
+    (store.path / "runs" / f"{gone}.parquet").unlink()
+    assert store.frame().equals(whole.filter(pl.col("run") != gone), null_equal=True)
+    assert set(store.frame({filled[1][3].name})["run"]) == {filled[1][3].name}
+
+
+def test_equal_stores_have_equal_digests(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store, tasks = filled
+    again = Store(tmp_path / "again.store")
+    prepared(written(tmp_path), again)
+    run_batch(str(again.path), [plain(task) for task in reversed(tasks)])
+    assert again.digest() == store.digest()
+    run = again.path / "runs" / f"{tasks[5].name}.parquet"
+    row = pl.read_parquet(run)
+    row.with_columns(pl.col("bsld") + 1e-9).write_parquet(run)
+    assert again.digest() != store.digest()
+    row.with_columns(cpu_s=pl.lit(9.0)).write_parquet(run)
+    assert again.digest() == store.digest()
+    moved = row.with_columns(start=pl.col("start").list.eval(pl.element() + 1))
+    moved.write_parquet(run)
+    assert again.digest() != store.digest()
+
+
+def test_duckdb_reads_the_files_as_they_are(filled: tuple[Store, list[Task]]) -> None:
+    store, tasks = filled
+    files = str(store.path / "runs" / "*.parquet")
+    with duckdb.connect() as database:
+        query = "select policy, avg(mean_wait_s), count(*) from read_parquet(?) group by policy order by policy"
+        rows = database.execute(query, [files]).fetchall()
+        starts = database.execute("select sum(len(start)) from read_parquet(?)", [files]).fetchone()
+    wanted = store.frame().group_by("policy").agg(pl.col("mean_wait_s").mean(), pl.len()).sort("policy").rows()
+    assert [(name, count) for name, _, count in rows] == [(name, count) for name, _, count in wanted]
+    assert [mean for _, mean, _ in rows] == pytest.approx([mean for _, mean, _ in wanted], rel=1e-12)
+    assert starts == (sum(task.jobs for task in tasks),)
+
+
+def test_half_written_files_are_no_runs_and_go_when_old(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "c.store")
+    left = store.path / "runs" / ".abc.parquet.00ff.new"
+    left.write_bytes(b"half")
+    before = store.names()
+    store.create()
+    assert left.exists()  # it may have a writer
+    os.utime(left, (time.time() - 3600, time.time() - 3600))
+    store.create()
+    assert not left.exists()
+    assert store.names() == before
+
+
+def test_metrics_alone(tmp_path: Path) -> None:
+    store = Store(tmp_path / "d.store")
+    text = 'name = "x"\nkeep = "metrics"\npolicies = ["easy"]\n[[traces]]\ngenerate = {jobs = 50, processors = 8}\n'
+    (task,) = prepared(written(tmp_path, text), store)
+    run_batch(str(store.path), [plain(task)])
+    assert store.schedule(task.name) is None
+    assert store.frame()["jobs"].to_list() == [50]
+
+
+def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="not a store: it has no folder `runs`"):
+        Store(tmp_path).frame()
+    with pytest.raises(InputError, match="not a store's"):
+        Store(tmp_path).study()
+    (tmp_path / "study.json").write_text(json.dumps({"name": "x"}))
+    with pytest.raises(InputError, match="not a store's"):
+        Store(tmp_path).study()
+
+
+def test_a_damaged_run_is_named(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "e.store")
+    run = store.path / "runs" / f"{filled[1][0].name}.parquet"
+    run.write_bytes(run.read_bytes()[:100])
+    (store.path / "index.parquet").unlink(missing_ok=True)
+    for read in (store.frame, store.digest, lambda: store.schedule(filled[1][0].name)):
+        with pytest.raises(InputError, match="not a run, or damaged"):
+            read()
