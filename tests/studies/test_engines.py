@@ -1,0 +1,149 @@
+"""The same study through a real Dask cluster and a real Slurm: the same store."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import SettingError
+from dovetail.studies.executors import ExecutorError, engine
+from dovetail.studies.grid import plain
+from dovetail.studies.store import Store
+from dovetail.studies.work import run_batch
+from tests.conftest import ROOT
+from tests.studies.small import prepared, run, written
+
+CLUSTER = Path(os.environ.get("DOVETAIL_SLURM_CLUSTER", ROOT.parent / "shared" / "slurm" / "cluster"))
+DOVETAIL = Path(sys.executable).with_name("dovetail")
+
+needs_slurm = pytest.mark.skipif(
+    not CLUSTER.is_file() or os.geteuid() != 0,
+    reason=f"no script {CLUSTER} that starts a Slurm (set DOVETAIL_SLURM_CLUSTER), or not root",
+)
+
+pytestmark = pytest.mark.xdist_group("engines")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    store = Store(folder / "study.store")
+    tasks = prepared(written(folder), store)
+    run_batch(str(store.path), [plain(task) for task in tasks])
+    return store.digest()
+
+
+@contextmanager
+def dask_process(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """One of Dask's own programs, in a session of its own so that all of it can be killed."""
+    command = [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as it:
+        try:
+            yield it
+        finally:
+            if it.poll() is None:
+                os.killpg(it.pid, signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def test_dask_with_a_worker_killed_on_the_way(tmp_path: Path, undisturbed: str) -> None:
+    port = free_port()
+    scheduler = ("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
+    worker = ("dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    path, store = written(tmp_path), Store(tmp_path / "study.store")
+    scratch = ("--local-directory", str(tmp_path))
+    with dask_process(*scheduler), dask_process(*worker, *scratch), dask_process(*worker, *scratch) as doomed:
+        wait_for_workers(f"tcp://127.0.0.1:{port}", 2)
+        command = [str(DOVETAIL), "study", "run", str(path), "--json", "--on", f"dask://127.0.0.1:{port}"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as study:
+            while study.poll() is None and not (store.path.is_dir() and len(store.names()) > 3):
+                time.sleep(0.01)
+            assert study.poll() is None, study.communicate()
+            os.killpg(doomed.pid, signal.SIGKILL)
+            out, error = study.communicate(timeout=120)
+    result = json.loads(out)
+    assert result["failed"] == {}, error
+    assert result["ran"] == result["cells"]
+    assert result["sha256"] == store.digest() == undisturbed
+
+
+def wait_for_workers(address: str, count: int) -> None:
+    from distributed import Client
+
+    with Client(address, timeout=30) as client:  # type: ignore[no-untyped-call]
+        client.wait_for_workers(count, timeout=60)
+
+
+def test_no_dask_there(tmp_path: Path) -> None:
+    store = Store(tmp_path / "study.store")
+    with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:"):
+        run(written(tmp_path), store, on=f"dask://127.0.0.1:{free_port()}")
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[dict[str, str]]:
+    """The environment of a client of a real Slurm of four nodes."""
+    folder = Path(f"/tmp/dovetail-slurm-{os.getpid()}")  # noqa: S108 - Slurm's users must reach it
+    quiet = {**os.environ, "REST": "0"}
+    try:
+        subprocess.run([str(CLUSTER), "start", str(folder), "4"], env=quiet, check=True, timeout=240)
+        lines = subprocess.run([str(CLUSTER), "env", str(folder)], check=True, capture_output=True, text=True).stdout
+        pairs = (word.partition("=") for line in lines.splitlines() for word in shlex.split(line)[1:])
+        yield {**os.environ, **{key: value for key, _, value in pairs}}
+    finally:
+        subprocess.run([str(CLUSTER), "wipe", str(folder)], check=False, timeout=120)
+
+
+@needs_slurm
+def test_slurm_with_job_arrays(tmp_path: Path, undisturbed: str, slurm: dict[str, str]) -> None:
+    path, store = written(tmp_path), Store(tmp_path / "study.store")
+    command = [str(DOVETAIL), "study", "run", str(path), "--json", "--on", "slurm:time=10m", "--workers", "2"]
+    done = subprocess.run(command, env=slurm, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["failed"] == {}
+    assert result["sha256"] == store.digest() == undisturbed
+    ran = subprocess.run(
+        ["sacct", "-nXP", "-o", "JobName,State"], env=slurm, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert ran  # Slurm did it, in more than one task of one array
+    assert len([line for line in ran if line.startswith("dovetail|")]) > 1
+
+
+@pytest.mark.parametrize(
+    ("on", "says"),
+    [
+        ("cloud", "choose local, dask://HOST:PORT, slurm"),
+        ("slurm:partition", "'partition' is not a setting"),
+        ("slurm:partition=a b", "is not a setting"),
+        ("slurm:partition=$(id)", "is not a setting"),
+    ],
+)
+def test_unknown_engines_are_refused(on: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingError) as caught:
+        engine(on, None, tmp_path)
+    assert says in str(caught.value)
+
+
+def test_without_slurm_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    chosen = engine("slurm", None, tmp_path)
+    with pytest.raises(ExecutorError, match="needs Slurm's commands"), chosen.open():
+        pass
