@@ -89,7 +89,7 @@ def test_equal_stores_have_equal_digests(filled: tuple[Store, list[Task]], tmp_p
     assert again.digest() == store.digest()
     run = again.path / "runs" / f"{tasks[5].name}.parquet"
     row = pl.read_parquet(run)
-    row.with_columns(pl.col("bsld") + 1e-9).write_parquet(run)
+    row.with_columns(pl.col("metrics").struct.with_fields(pl.field("bsld") + 1e-9)).write_parquet(run)
     assert again.digest() != store.digest()
     row.with_columns(cpu_s=pl.lit(9.0)).write_parquet(run)
     assert again.digest() == store.digest()
@@ -102,7 +102,7 @@ def test_duckdb_reads_the_files_as_they_are(filled: tuple[Store, list[Task]]) ->
     store, tasks = filled
     files = str(store.path / "runs" / "*.parquet")
     with duckdb.connect() as database:
-        query = "select policy, avg(mean_wait_s), count(*) from read_parquet(?) group by policy order by policy"
+        query = "select policy, avg(metrics.mean_wait_s), count(*) from read_parquet(?) group by policy order by policy"
         rows = database.execute(query, [files]).fetchall()
         starts = database.execute("select sum(len(start)) from read_parquet(?)", [files]).fetchone()
     wanted = store.frame().group_by("policy").agg(pl.col("mean_wait_s").mean(), pl.len()).sort("policy").rows()

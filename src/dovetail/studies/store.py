@@ -1,9 +1,9 @@
 """The store: a folder with one Parquet file per run. The files are the truth; the index can be made from them.
 
-    STORE/runs/NAME.parquet          one row: cell, metrics, provenance, and the starts of all jobs
+    STORE/runs/NAME.parquet          one row: cell, provenance, metrics (a struct), and the starts of all jobs
     STORE/workloads/SHA256.parquet   the jobs that were replayed
     STORE/study.json                 the study that was run last, and the names of its runs
-    STORE/index.parquet              all rows without the starts; remade whenever files came or went
+    STORE/index.parquet              all rows, flat and without the starts; remade whenever files came or went
 
 Files are written beside and renamed, so a run is there as a whole or not at all. docs/store.md has every field.
 """
@@ -70,16 +70,20 @@ class Store:
     def workload(self, sha256: str) -> Workload:
         return read_parquet(self._workloads / f"{sha256}.parquet")
 
-    def write(self, name: str, row: dict[str, Any], starts: dict[str, Ints | None]) -> None:
+    def write(self, name: str, row: dict[str, Any], metrics: dict[str, float], starts: dict[str, Ints | None]) -> None:
         """Keep a run: it is there, whole and on disk, when this returns."""
         import polars as pl
 
-        columns = {key: pl.Series(key, [value], dtype=_kind(value)) for key, value in row.items()}
+        frame = pl.from_dicts([row], schema={key: _kind(value) for key, value in row.items()})
+        inside = pl.from_dicts([metrics], schema={key: _kind(value) for key, value in metrics.items()})
+        lists = []
         for key in STARTS:
             values = starts.get(key)
-            columns[key] = pl.Series(key, [None if values is None else values.tolist()], dtype=pl.List(pl.Int64))
+            missing = pl.Series(key, [None], dtype=pl.List(pl.Int64))
+            lists.append(missing if values is None else pl.Series(key, values, dtype=pl.Int64).implode())
+        frame = frame.with_columns(inside.to_struct("metrics"), *lists)
         with beside(self._runs / f"{name}.parquet") as new:
-            pl.DataFrame(columns).write_parquet(new, compression="zstd", statistics=False)
+            frame.write_parquet(new, compression="zstd", statistics=False)
             with new.open("rb") as written:
                 os.fsync(written.fileno())
 
@@ -92,7 +96,7 @@ class Store:
         known = _readable(index)
         if known is None or set(known["run"]) != there:
             old = set() if known is None else set(known["run"]) & there
-            parts = [self._row(name).drop(STARTS) for name in sorted(there - old)]
+            parts = [self._row(name).drop(STARTS).unnest("metrics") for name in sorted(there - old)]
             if known is not None and old:
                 parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
             known = pl.concat(parts, how="diagonal").sort("run") if parts else pl.DataFrame({"run": []})
@@ -102,13 +106,15 @@ class Store:
 
     def schedule(self, name: str) -> Schedule | None:
         """The schedule of a run; None if its starts were not kept."""
-        row = self._row(name).row(0, named=True)
+        frame = self._row(name)
+        row = frame.drop(STARTS).row(0, named=True)
+        row |= {key: _numbers(frame[key]) for key in STARTS}
         if row["start"] is None:
             return None
         workload = self.workload(row["workload_sha256"])
         none = np.full(len(workload), -1, np.int64)
         start, arrive, first, last = (
-            default if row[key] is None else np.array(row[key], np.int64)
+            default if row[key] is None else row[key]
             for key, default in zip(STARTS, (none, workload.submit, none, none), strict=True)
         )
         return Schedule(
@@ -133,10 +139,10 @@ class Store:
         """SHA-256 over all that is the same in every execution: equal stores have equal digests."""
         h = hashlib.sha256()
         for name in sorted(self.names()):
-            row = self._row(name).row(0, named=True)
-            for key in sorted(set(row) - set(VOLATILE)):
+            frame = self._row(name).unnest("metrics")
+            for key in sorted(set(frame.columns) - set(VOLATILE)):
                 h.update(key.encode())
-                h.update(_bytes(row[key]))
+                h.update(_bytes(_numbers(frame[key]) if key in STARTS else frame[key][0]))
         return h.hexdigest()
 
     def _row(self, name: str) -> pl.DataFrame:
@@ -168,9 +174,14 @@ def _bytes(value: Any) -> bytes:
     """A value as bytes, a float to its last bit."""
     if isinstance(value, float):
         return struct.pack("<d", value)
-    if isinstance(value, list):
-        return np.array(value, "<i8").tobytes()
+    if isinstance(value, np.ndarray):
+        return value.astype("<i8", copy=False).tobytes()
     return repr(value).encode()
+
+
+def _numbers(column: pl.Series) -> Ints | None:
+    """The one list in a column of STARTS, as an array."""
+    return None if column[0] is None else column[0].to_numpy()
 
 
 def _readable(index: Path) -> pl.DataFrame | None:

@@ -71,7 +71,6 @@ def _run(path: Path, task: Task) -> None:
         **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "processors")},
         **{key: getattr(task, key) for key in ("counting", "feedback", "every_s")},
         "passes": schedule.passes,
-        **metrics,
         "cpu_s": time.process_time() - clock,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -85,7 +84,7 @@ def _run(path: Path, task: Task) -> None:
         for key in ("promised_first", "promised_last"):
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
-    Store(path).write(task.name, row, starts)
+    Store(path).write(task.name, row, metrics, starts)
 
 
 @lru_cache(maxsize=4)

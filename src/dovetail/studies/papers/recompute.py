@@ -1,60 +1,35 @@
-"""The list-scheduling rows of two published tables, recomputed under several rules for ties and counting.
-
-`lists` writes the page that puts them beside the printed numbers.
-"""
+"""The list-scheduling rows of two published tables from kept runs, under several rules for ties and counting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.engine.replay import replay
-from dovetail.engine.whole import new_replay
-from dovetail.kernels import run as layout
-from dovetail.kernels.order import GIVEN
+from dovetail.errors import InputError
 from dovetail.metrics import Outcomes, af_s, awf_s, bsld, counted, pasf_s
-from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Step, Workload
-from dovetail.policies.lists import ListPolicy
-from dovetail.policies.registry import policy
-from dovetail.predict.known import estimates
-from dovetail.studies.papers.tables import ESTIMATES, TABLE_2, TABLE_II, TRACES, UNAVAILABLE, Place, Table
-from dovetail.workloads.clean import (
-    cut_at_limit,
-    fits_machine,
-    known_size,
-    known_submit,
-    limit_from_runtime,
-    standard,
-)
-from dovetail.workloads.source import read_workload
+from dovetail.studies.grid import Task
+from dovetail.studies.papers.tables import ESTIMATES, TRACES, UNAVAILABLE, Place, Table
+from dovetail.studies.store import Store
 
 Mask = npt.NDArray[np.bool_]
-Say = Callable[[str], None]
 
 OURS: Final = tuple(name for name in TRACES if name != UNAVAILABLE)
 """The traces that can be replayed."""
-TABLES: Final = (TABLE_2, TABLE_II)
-
-ARCHIVE: Final = {
-    "KTH-SP2": "KTH-SP2-1996-2",
-    "CTC-SP2": "CTC-SP2-1996-3.1-cln",
-    "SDSC-SP2": "SDSC-SP2-1998-4.2-cln",
-    "SDSC-BLUE": "SDSC-BLUE-2000-4.2-cln",
-    "CEA-Curie": "CEA-Curie-2011-2.1-cln",
-}
-"""The archive's log behind each trace."""
 
 TIES: Final = ("submit", "authors")
 """How equal keys of an order are told apart. `submit`: earlier submit, then earlier line, for all orders.
 `authors`: SJF by size, SPF by area, and then the same."""
+WITH_TIES: Final = {
+    "list-sjf": "list:order=ties.py:sjf",
+    "greedy-sjf": "list:order=ties.py:sjf,reserve=none",
+    "list-spf": "list:order=ties.py:spf",
+}
+"""The policies that change with the rule for ties, and what they are under `authors`."""
 COUNTS: Final = ("all", "ended", "but last", "middle")
 """Which jobs a metric counts. `all` and `ended` are Dovetail's rules. `but last` leaves out the job that ends
 last, `middle` the first 1 % to end and those that do not end before the last submission: both are in the
@@ -98,79 +73,41 @@ def measured(schedule: Schedule) -> dict[str, dict[str, float]]:
     return found
 
 
-def replay_with_ties(workload: Workload, name: str, estimate: str) -> Schedule:
-    """A replay under SJF or SPF with the authors' ties.
-
-    The key of a job is its rank, which never changes: the compiled replay gets it once, where the order of a
-    user's policy is asked for at each pass (ten times as slow).
-    """
-    chosen = ListPolicy(reserve="all" if name.startswith("list-") else 0, name=f"{name} with ties")
-    cluster, guess = Cluster(workload.processors), estimates(workload, estimate)
-    run = new_replay(workload, cluster, chosen.rule()._replace(order=GIVEN), guess)
-    run.run.keys[layout.KEY] = authors_rank(name, workload.size, guess)
-    run.advance()
-    rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
-    start, arrive, first, last = (run.run.jobs[row] for row in rows)
-    return Schedule(workload, cluster, chosen.name, estimate, start, arrive, first, last, run.passes)
-
-
-def authors_rank(name: str, size: Ints, guess: Ints) -> Ints:
-    """The place of each job in the authors' order; equal only where the submit decides."""
-    area = size * guess.astype(np.float64)
-    first, second = (guess, size) if name.endswith("-sjf") else (area * guess, area)
-    order = np.lexsort((second, first))
-    new = (np.diff(first[order]) != 0) | (np.diff(second[order]) != 0)
-    rank = np.zeros(len(size), np.int64)
-    rank[order[1:]] = np.cumsum(new)
-    return rank
-
-
 @dataclass(frozen=True)
 class Results:
-    """Metrics of replays by trace, policy, estimate, ties, counting rule and metric."""
+    """Metrics of runs by trace, policy and estimate; then by counting rule and metric."""
 
-    values: Mapping[tuple[str, str, str, str], Mapping[str, Mapping[str, float]]]
+    values: Mapping[tuple[str, str, str], Mapping[str, Mapping[str, float]]]
 
     def percent(self, table: Table, place: Place, rule: Rule) -> float:
         """Our number for a cell of a table."""
         ties, counting = rule
         ours, base = (
-            self.values[place.trace, table.policies[row], place.estimate, ties][counting][place.metric]
-            for row in (place.row, table.base)
+            self.values[place.trace, name if ties == "submit" else WITH_TIES.get(name, name), place.estimate][counting][
+                place.metric
+            ]
+            for name in (table.policies[place.row], table.policies[table.base])
         )
         return 100 * ours / base
 
-
-def compute(
-    inputs: Iterable[Workload], names: Sequence[str], known: Sequence[str], ties: Sequence[str], say: Say
-) -> Results:
-    """Replay each workload (its name is the trace's) under each policy, estimate and rule for ties."""
-    values: dict[tuple[str, str, str, str], dict[str, dict[str, float]]] = {}
-    for workload in inputs:
-        for name, estimate, tie in product(names, known, ties):
-            key = (workload.name, name, estimate)
-            own = tie == "authors" and name.endswith(("-sjf", "-spf"))
-            if not own and (*key, TIES[0]) in values:
-                values[*key, tie] = values[*key, TIES[0]]  # the rule for ties makes no difference here
-                continue
-            say(f"{workload.name} ({len(workload)} jobs), {name}, estimate {estimate}, ties {tie}")
-            if own:
-                schedule = replay_with_ties(workload, name, estimate)
-            else:
-                schedule = replay(workload, policy(name), estimate=estimate)
-            values[*key, tie] = measured(schedule)
-    return Results(values)
+    def on(self, inputs: Mapping[str, str]) -> Results:
+        """The same with other inputs in place of some traces: each is named with the trace that stands for it."""
+        named = {other: trace for trace, other in inputs.items()}
+        moved = {(named[key[0]], *key[1:]): value for key, value in self.values.items() if key[0] in named}
+        return Results({**self.values, **moved})
 
 
-def names_of(tables: Iterable[Table]) -> list[str]:
-    """Every policy that the tables need, once."""
-    return list(dict.fromkeys(name for table in tables for name in table.policies.values()))
+def results(store: Store, tasks: Iterable[Task]) -> Results:
+    """The metrics of runs that are in the store, from the starts that it keeps."""
+    return Results({(t.cell.trace, t.cell.policy, t.cell.estimate): measured(schedule(store, t)) for t in tasks})
 
 
-def tables_on(traces: Path, names: Sequence[str], say: Say) -> Results:
-    """All that both tables need, on some of the papers' traces."""
-    inputs = (read_workload(traces / "papers" / f"{name}.swf.gz") for name in names)
-    return compute(inputs, names_of(TABLES), ESTIMATES, TIES, say)
+def schedule(store: Store, task: Task) -> Schedule:
+    """The schedule of a run."""
+    found = store.schedule(task.name)
+    if found is None:
+        raise InputError(store.path, 0, f"run {task.name} has no starts: the study must have keep = 'starts'")
+    return found
 
 
 def places(table: Table, names: Sequence[str] = OURS, known: Sequence[str] = ESTIMATES) -> list[Place]:
@@ -191,57 +128,9 @@ class Fit:
     """Mean absolute difference, in points."""
 
 
-def fit(table: Table, at: Iterable[Place], results: Results, rule: Rule) -> Fit:
+def fit(table: Table, at: Iterable[Place], found: Results, rule: Rule) -> Fit:
     """Compare cells of a table with ours."""
-    pairs = [(results.percent(table, place, rule), table.percent[place]) for place in at]
+    pairs = [(found.percent(table, place, rule), table.percent[place]) for place in at]
     off = [abs(ours - printed) for ours, printed in pairs]
     equal = sum(np.floor(ours + 0.5) == printed for ours, printed in pairs)
     return Fit(len(off), sum(o <= 1 for o in off), int(equal), float(np.mean(off)))
-
-
-def every_line(log: Workload) -> Workload:
-    """An archive log with no job dropped for want of a run time or a limit (made 1 s, and the run time)."""
-    lost = log.runtime <= 0
-    step = Step("run time 0 or less made 1 s", changed=int(lost.sum()))
-    log = log.with_columns(step, runtime=np.where(lost, 1, log.runtime))
-    for apply in (known_size, fits_machine, limit_from_runtime, known_submit, cut_at_limit):
-        log = apply(log)
-    return log
-
-
-@dataclass(frozen=True)
-class Log:
-    """What became of an archive log: lines, jobs after `standard`, and whether those are the papers' jobs."""
-
-    trace: str
-    acknowledge: str
-    lines: int
-    jobs: int
-    papers: int
-    same: bool
-
-
-INPUTS: Final = ("the authors' files", "archive log, `standard`", "archive log, every line kept")
-REFILTERED: Final = ("SDSC-SP2", "SDSC-BLUE", "CEA-Curie")
-"""The traces whose printed number of jobs is not that of the authors' file."""
-
-
-def inputs_compared(traces: Path, base: Results, say: Say) -> tuple[list[Log], dict[str, Results]]:
-    """The archive's logs, and Table II with known run times from each of INPUTS on the REFILTERED traces.
-
-    `base` has the replays of the authors' files; only other jobs are replayed.
-    """
-    logs = []
-    found = {title: dict(base.values) for title in INPUTS}
-    for trace in OURS:
-        mine = read_workload(traces / "papers" / f"{trace}.swf.gz")
-        log = read_workload(traces / "archive" / f"{ARCHIVE[trace]}.swf.gz")
-        cleaned = standard(log)
-        same = cleaned.digest() == mine.digest()
-        past = log.provenance
-        logs.append(Log(trace, past.acknowledge, past.lines, len(cleaned), len(mine), same))
-        for title, jobs in ((INPUTS[1], cleaned), (INPUTS[2], every_line(log))):
-            if trace in REFILTERED and jobs.digest() != mine.digest():
-                named = replace(jobs, name=trace)
-                found[title] |= compute([named], names_of([TABLE_II]), ["runtime"], ["authors"], say).values
-    return logs, {title: Results(values) for title, values in found.items()}
