@@ -93,7 +93,7 @@ def wait_for_workers(address: str, count: int) -> None:
 
 def test_no_dask_there(tmp_path: Path) -> None:
     store = Store(tmp_path / "study.store")
-    with pytest.raises(ExecutorError, match="no Dask scheduler answers at tcp://127.0.0.1:"):
+    with pytest.raises(ExecutorError, match=r"no Dask scheduler answers at tcp:"):
         run(written(tmp_path), store, on=f"dask://127.0.0.1:{free_port()}")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from dovetail.studies.grid import Task, from_plain, plain, tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.workloads.swf import write_swf
 from dovetail.workloads.synthetic import lublin
+from tests.conftest import ROOT
 from tests.studies.small import SMALL, written
 
 
@@ -94,6 +97,7 @@ def test_rules(tmp_path: Path) -> None:
         ('scenarios = ["scale-load=x"]', 3, "trace 'log': 'x' is not a number"),
         ('scenarios = "span=900d..901d"', 3, "trace 'log': no jobs are left to replay"),
         ('[[traces]]\npath = "none.swf"', 5, "none.swf"),
+        ('[[traces]]\npath = "$NO_SUCH_NAME/none.swf"', 5, "the environment has no such variable"),
     ],
 )
 def test_what_cannot_be_prepared_is_named_with_its_line(tmp_path: Path, tail: str, line: int, says: str) -> None:
@@ -144,3 +148,23 @@ def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:
         "from dovetail import Plan, Policy\nclass Mine(Policy):\n    def decide(self, state):\n        return Plan()\n"
     )
     assert names(text) == names(text) != names(text + "# changed\n")
+
+
+def test_no_run_uses_what_is_not_hashed(tmp_path: Path) -> None:
+    """In a process of its own: after a run, none of those files is loaded, and all of them exist."""
+    root = Path(grid.__file__).parent.parent
+    assert [name for name in grid.NOT_USED if not (root / name).is_file()] == []
+    script = f"""
+import sys
+from pathlib import Path
+from dovetail.studies.grid import NOT_USED, plain
+from dovetail.studies.store import Store
+from dovetail.studies.work import run_batch
+from tests.studies.small import prepared
+store = Store({str(tmp_path / "s.store")!r})
+tasks = prepared(Path({str(trace(tmp_path, head="feedback = true"))!r}), store)
+assert not run_batch(str(store.path), [plain(tasks[0])])[0]["error"]
+print([name for name in NOT_USED if "dovetail." + name[:-3].replace("/", ".") in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,8 +1,10 @@
-"""The published numbers have the right shape, and the committed page still says what the code computes."""
+"""The published numbers have the right shape, and the committed pages still say what the code computes."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,28 +12,39 @@ import pytest
 from dovetail.engine.replay import replay
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Provenance, Workload
+from dovetail.model.state import State
+from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.lists import ListPolicy
-from dovetail.studies.papers import lists
+from dovetail.policies.registry import policy
+from dovetail.studies.executors import engine
+from dovetail.studies.grid import Task, tasks_of
+from dovetail.studies.papers import list_tables, ties
+from dovetail.studies.papers.packing_table_2 import every_line, more_tasks
+from dovetail.studies.papers.page import Runs
 from dovetail.studies.papers.recompute import (
     AUTHORS,
     COUNTS,
     OURS,
-    TABLES,
+    OWN,
+    WITH_TIES,
     Results,
-    authors_rank,
     counts,
-    every_line,
     fit,
     places,
-    replay_with_ties,
-    tables_on,
+    results,
 )
+from dovetail.studies.papers.registry import find
+from dovetail.studies.papers.reproduce import run_tasks
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, TABLE_2, TABLE_II, Place, Table
+from dovetail.studies.spec import placed, read_study
+from dovetail.studies.store import Store
 from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 
-PAGE = ROOT / "docs" / "results" / "list-scheduling.md"
+TABLES = {"cp-table-2": TABLE_2, "packing-table-2": TABLE_II}
+TIES = Path(ties.__file__)
+
+pytestmark = pytest.mark.xdist_group("papers")  # its runs are made once
 
 
 def test_table_ii_has_every_cell() -> None:
@@ -49,7 +62,7 @@ def test_table_2_has_every_legible_cell() -> None:
     assert len(places(TABLE_2)) == 10 * 5 * 2 - 1
 
 
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", TABLES.values(), ids=list(TABLES))
 def test_the_base_row_is_100_per_cent(table: Table) -> None:
     base = [percent for place, percent in table.percent.items() if place.row == table.base]
     assert base
@@ -86,30 +99,66 @@ def test_counting_rules(rule: str, kept: list[int]) -> None:
     assert np.flatnonzero(counts(small_schedule(), rule)).tolist() == kept
 
 
+def state_of(size: Ints, estimate: Ints, waiting: Ints) -> State:
+    """Some jobs wait, and nothing else is known of them."""
+    none, zero = np.empty(0, np.int64), np.zeros(len(size), np.int64)
+    return State(0, 8, 8, waiting, none, none, none, zero, size, estimate, estimate, zero, zero)
+
+
 def test_ranks_of_the_authors_orders() -> None:
-    size, guess = np.array([4, 1, 2, 1, 1]), np.array([10, 20, 10, 30, 20])
+    size, estimate = np.array([4, 1, 2, 1, 1]), np.array([10, 20, 10, 30, 20])
+    state = state_of(size, estimate, np.arange(5))
     # SJF: by estimate, then size. SPF: by size x estimate^2, here 400, 400, 200, 900, 400; then by area.
-    assert authors_rank("list-sjf", size, guess).tolist() == [1, 2, 0, 3, 2]
-    assert authors_rank("list-spf", size, guess).tolist() == [2, 1, 0, 3, 1]
+    assert ties.sjf(state).tolist() == [1, 2, 0, 3, 2]
+    assert ties.spf(state).tolist() == [2, 1, 0, 3, 1]
+    assert ties.sjf(state_of(size, estimate, np.array([3, 0]))).tolist() == [1, 0]
 
 
-@needs_traces
-@pytest.mark.parametrize("name", ["list-sjf", "greedy-sjf", "list-spf"])
-def test_ties_are_those_of_a_user_order_with_the_same_ranks(name: str) -> None:
-    whole = read_workload(TRACES / "papers" / "KTH-SP2.swf.gz")
-    early = whole.take(np.arange(len(whole)) < 3000, "the first 3,000 jobs")
-    rank = authors_rank(name, early.size, early.limit)
-    reserve: int | str = "all" if name.startswith("list-") else 0
-    by_user = ListPolicy(order=lambda state: rank[state.waiting], reserve=reserve)
-    expected = replay(early, by_user, estimate="limit").start
-    assert replay_with_ties(early, name, "limit").start.tolist() == expected.tolist()
+def in_python(name: str) -> ListPolicy:
+    """The same orders as sorted tuples, asked for at each pass, of those who wait then."""
+
+    def keys(state: State) -> list[int]:
+        jobs = [(int(state.size[job]), int(state.estimate[job])) for job in state.waiting]
+        pairs = [(e, s) if name.endswith("sjf") else (s * e * e, s * e) for s, e in jobs]
+        places = {pair: place for place, pair in enumerate(sorted(set(pairs)))}
+        return [places[pair] for pair in pairs]
+
+    return ListPolicy(order=keys, reserve=0 if name.startswith("greedy-") else "all")
+
+
+@pytest.mark.parametrize("name", WITH_TIES)
+def test_ties_are_those_of_sorted_tuples(name: str) -> None:
+    draw, n = np.random.default_rng(7), 600
+    size, limit = draw.choice([1, 2, 4, 8], n), draw.choice([60, 120, 240], n)  # many keys are equal
+    submit, runtime = np.sort(draw.integers(0, 20_000, n)), draw.integers(1, limit + 1)
+    columns = {"id": np.arange(n), "submit": submit, "size": size, "runtime": runtime, "limit": limit}
+    busy = Workload("busy", columns, 10, Provenance("drawn"))
+    chosen = policy(placed(WITH_TIES[name], TIES.parent))
+    starts = replay(busy, chosen, estimate="limit").start.tolist()
+    assert starts == replay(busy, in_python(name), estimate="limit").start.tolist()
+    assert starts != replay(busy, policy(name), estimate="limit").start.tolist()
 
 
 @pytest.fixture(scope="module")
-def kth() -> Results:
-    """Both tables on KTH-SP2."""
-    assert OURS[0] == "KTH-SP2"
-    return tables_on(TRACES, OURS[:1], lambda line: None)
+def kth(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """Both studies on KTH-SP2 alone, in one store."""
+    store = Store(tmp_path_factory.mktemp("papers"))
+    store.create()
+    tasks: dict[str, Task] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOVETAIL_TRACES", str(TRACES))
+        for name in TABLES:
+            path = find(name).study
+            assert path is not None
+            study = read_study(path)
+            assert [trace.label for trace in study.traces][: len(OURS)] == list(OURS)
+            small = study.model_copy(update={"traces": study.traces[:1], "exclude": []})
+            tasks |= {task.name: task for task in tasks_of(small, path, store.keep)}
+    assert len(tasks) == 2 * (12 + 8 - 6)  # six policies are in both
+    runs = Runs(TRACES, store, tuple(tasks.values()))
+    assert run_tasks(runs, engine("local", 2, store.path), print) == len(tasks)
+    assert run_tasks(runs, engine("local", 2, store.path), print) == 0
+    return results(store, runs.tasks)
 
 
 @needs_traces
@@ -119,19 +168,33 @@ def test_kth_equals_the_printed_numbers_under_the_authors_rules(kth: Results) ->
         assert (found.cells, found.equal) == (cells, cells)
 
 
+@needs_traces
+def test_ties_matter_on_kth(kth: Results) -> None:
+    place = Place("bsld", "SJF-Aggressive", "limit", "KTH-SP2")
+    assert kth.percent(TABLE_II, place, AUTHORS) == pytest.approx(TABLE_II.percent[place], abs=0.5)
+    assert abs(kth.percent(TABLE_II, place, OWN) - TABLE_II.percent[place]) > 1
+
+
 def rows_of(markdown: str, columns: int) -> list[str]:
     """Headings and rows of the published tables, with the first columns only."""
-    text = markdown[markdown.index("### Table 2") :]
+    text = markdown[markdown.index("### Table") :]
     lines = [line for line in text.splitlines() if line]
     return [line if line.startswith("#") else "|".join(line.split("|")[: columns + 1]) for line in lines]
 
 
 @needs_traces
-def test_the_committed_page_has_the_numbers_of_kth(kth: Results) -> None:
-    now = rows_of("\n".join(lists.tables(kth, OURS[:1])), 2)
-    committed = rows_of(PAGE.read_text(encoding="utf-8"), 2)
-    assert len(now) == 2 * len(METRICS) * len(ESTIMATES) * 3 + (10 + 9 * 4) * len(ESTIMATES)
-    assert now == committed
+@pytest.mark.parametrize(("name", "rows"), [("cp-table-2", 10), ("packing-table-2", 9 * 4)])
+def test_the_committed_pages_have_the_numbers_of_kth(kth: Results, name: str, rows: int) -> None:
+    now = rows_of("\n".join(list_tables.tables(TABLES[name], kth, OURS[:1])), 2)
+    page = ROOT / "docs" / "results" / find(name).page
+    assert len(now) == len(METRICS) * len(ESTIMATES) * 3 + rows * len(ESTIMATES)
+    assert now == rows_of(page.read_text(encoding="utf-8"), 2)
+
+
+def test_other_inputs_stand_for_their_traces() -> None:
+    found = Results({(trace, "easy", "limit"): {"all": {"bsld": value}} for trace, value in (("a", 1.0), ("b", 2.0))})
+    assert found.on({"a": "b"}).values["a", "easy", "limit"] == {"all": {"bsld": 2.0}}
+    assert found.on({}).values == found.values
 
 
 @needs_traces
@@ -140,3 +203,23 @@ def test_every_line_of_a_log_can_be_kept() -> None:
     kept = every_line(log)
     assert len(kept) == log.provenance.lines == 59715
     assert kept.runtime.min() == kept.limit.min() == 1
+
+
+@needs_traces
+def test_more_tasks_are_the_papers_on_every_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dovetail.studies.papers.packing_table_2.REFILTERED", ("SDSC-SP2",))
+    monkeypatch.setenv("DOVETAIL_TRACES", str(TRACES))
+    path, store = find("packing-table-2").study, Store(tmp_path)
+    assert path is not None
+    study = read_study(path)
+    store.create()
+    sp2 = study.model_copy(update={"traces": [t for t in study.traces if t.label.startswith("SDSC-SP2")]})
+    runs = Runs(TRACES, store, tasks_of(sp2, path, store.keep))
+    more = more_tasks(runs)
+    standard = [task for task in runs.tasks if task.cell.trace == "SDSC-SP2 standard"]
+    cells = [replace(task.cell, trace="SDSC-SP2 every line") for task in standard]
+    assert [task.cell for task in more] == cells
+    assert len(cells) == 10
+    assert {task.jobs for task in standard} == {53_999}
+    assert {task.jobs for task in more} == {len(store.workload(more[0].workload_sha256))} == {59_715}
+    assert not {task.name for task in more} & {task.name for task in runs.tasks}

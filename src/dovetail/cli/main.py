@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail import __version__
-from dovetail.cli import check, policies, replay, study, workload
+from dovetail.cli import check, compare, papers, policies, replay, report, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 
@@ -21,10 +21,13 @@ app = typer.Typer(
     help="Batch-job scheduling for clusters: replay real traces under any policy, exactly and fast.",
 )
 app.command("replay")(replay.replay_command)
+app.command("compare")(compare.compare_command)
+app.command("report")(report.report_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
+app.add_typer(papers.app, name="papers")
 
 
 def _version(wanted: bool) -> None:

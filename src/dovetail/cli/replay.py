@@ -77,7 +77,7 @@ def replay_command(
     if fair_starts and feedback:
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
     for chosen in policies:
-        _warm(chosen)
+        warmed(chosen)
     written: set[str] = set()
     for path in traces:
         clock = time.process_time()
@@ -88,7 +88,7 @@ def replay_command(
             _introduce(workload, estimate)
         rows = []
         for chosen in policies:
-            schedule, replay_s = _run(workload, chosen, estimate, seed, feedback, every_s)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -112,7 +112,7 @@ def _introduce(workload: Workload, estimate: str) -> None:
     )
 
 
-def _warm(policy: Any) -> None:
+def warmed(policy: Any) -> None:
     """Compile, if this machine has not yet, and say so: it takes a while, once."""
     from dovetail.engine.replay import compiled, warm
 
@@ -121,9 +121,10 @@ def _warm(policy: Any) -> None:
     warm(policy)
 
 
-def _run(
-    workload: Workload, policy: Any, estimate: str, seed: int, feedback: bool, every_s: int
+def replayed(
+    workload: Workload, policy: Any, estimate: str, seed: int, feedback: bool = False, every_s: int = 0
 ) -> tuple[Schedule, float]:
+    """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
     from dovetail.model.cluster import Cluster
     from dovetail.policies.base import RulePolicy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.prepare import Json, print_json, say
+from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
+    from dovetail.reports.content import Case
     from dovetail.studies.grid import Task
     from dovetail.studies.runner import Outcome, Standing
     from dovetail.studies.spec import Study
@@ -78,12 +81,69 @@ def run_command(
     say(f"{len(tasks):,} cells, {before:,} of them in {there.path}; {len(tasks) - before:,} to run on {on}")
     began = time.monotonic()
     try:
-        with _progress(len(tasks) - before) as tell:
+        with progress(len(tasks) - before) as tell:
             outcome = run_missing(tasks, there, chosen, costs, tell)
     except KeyboardInterrupt:
         say(f"stopped; {len(there.names() & costs.keys()):,} runs are kept. The same command goes on from there.")
         raise typer.Exit(130) from None
     _finish(tasks, there, outcome, time.monotonic() - began, as_json)
+
+
+@app.command("results")
+def results_command(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="What `dovetail study run` made.")],
+    pair: Pair = "",
+    as_json: Json = False,
+) -> None:
+    """Print each policy's metrics and how they compare with the baseline's, pair by pair."""
+    from dataclasses import asdict
+
+    from dovetail.studies.content import content
+    from dovetail.studies.store import Store
+
+    for case in content(Store(store), pair).cases:
+        if not as_json:
+            _show_case(case)
+            continue
+        where = {"trace": case.trace, "detail": case.detail, "estimate": case.estimate, "pairing": case.pairing}
+        for entry in case.entries:
+            versus = {metric: asdict(comparison) for metric, comparison in entry.versus.items()}
+            print_json(
+                {**where, "policy": entry.policy, "runs": entry.runs, "metrics": entry.metrics, "versus": versus}
+            )
+
+
+def _show_case(case: Case) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dovetail.studies.content import IN_GROUPS
+    from dovetail.units import printable
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("policy", no_wrap=True)
+    for metric in IN_GROUPS:
+        name, _, unit = metric.rpartition("_") if metric.endswith("_s") else (metric, "", "")
+        table.add_column(f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}", justify="right", no_wrap=True)
+    for entry in case.entries:
+        cells = []
+        for metric in IN_GROUPS:
+            value, found = entry.metrics[metric], entry.versus.get(metric)
+            text = f"{value:,.2f}" if metric == "bsld" else f"{value:,.0f}"
+            if found and isnan(found.low):
+                text += f"\n{100 * found.change:+.1f} %"
+            elif found:
+                colour = {"better": "green", "worse": "red"}.get(found.verdict, "default")
+                text += f"\n{100 * found.change:+.1f} % ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
+                text += f"\n[{colour}]{found.verdict}[/]"
+            cells.append(text)
+        table.add_row(escape(printable(entry.policy, 60)), *cells)
+    console = Console(width=1_000)
+    over = f"; changes with 95 % intervals over {case.pairing}" if case.pairing else "; no statistics: too few pairs"
+    console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.processors:,} processors{over}", markup=False)
+    console.print(table)
 
 
 def _store(path: Path, store: Path | None) -> Path:
@@ -145,7 +205,7 @@ def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) ->
 
 
 @contextmanager
-def _progress(cells: int) -> Iterator[Callable[[Standing], None]]:
+def progress(cells: int) -> Iterator[Callable[[Standing], None]]:
     """One bar for all cells on a terminal; elsewhere a line now and then."""
     from rich.console import Console
 

@@ -90,7 +90,10 @@ def _dask(address: str, store: Path) -> Iterator[Executor]:
     except (OSError, ValueError) as error:
         raise ExecutorError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
-        blind = [worker for worker, sees in client.run(_sees, str(store)).items() if not sees]
+        try:
+            blind = [worker for worker, sees in client.run(_sees, str(store)).items() if not sees]
+        except Exception as error:  # whatever a foreign Python says where Dovetail is missing or another version
+            raise ExecutorError(f"the Dask workers cannot run Dovetail: {type(error).__name__}: {error}") from error
         if blind:
             raise ExecutorError(
                 f"these Dask workers do not see {store}: {', '.join(blind)}; put the store on a file system they share"

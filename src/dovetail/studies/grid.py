@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from os.path import expandvars
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ from dovetail.workloads.synthetic import lublin
 
 ROOMS = ("model", "kernels", "predict", "policies", "engine", "metrics")
 """The code that matters: an edit in any of these may change a schedule or a metric."""
+
+NOT_USED = ("engine/contract.py", "engine/fairstart.py", "metrics/comparison.py", "metrics/groups.py")
+"""Files in ROOMS that no run uses."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Task:
     every_s: int
     keep: str
 
-    @property
+    @cached_property
     def name(self) -> str:
         """Hash of the cell and of the code that matters. Where a policy's file lies is not part of it."""
         matters = {key: value for key, value in asdict(self).items() if key != "policy"}
@@ -77,8 +81,9 @@ def code_hash() -> str:
     root = Path(__file__).resolve().parent.parent
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.py")):
-            h.update(str(path.relative_to(root)).encode())
-            h.update(path.read_bytes())
+            if (name := path.relative_to(root).as_posix()) not in NOT_USED:
+                h.update(name.encode())
+                h.update(path.read_bytes())
     return h.hexdigest()[:16]
 
 
@@ -116,7 +121,10 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
 
 def _workloads(study: Study, trace: Trace, folder: Path) -> Iterator[tuple[str, list[int], str, Workload]]:
     """Scenario, the seeds that share it, span and workload of every cell of a trace."""
-    source = None if trace.generate else read_workload(folder / Path(expandvars(trace.path)).expanduser())
+    where = expandvars(trace.path)
+    if "$" in where:
+        raise SettingError(f"{where}: the environment has no such variable; set it to the folder that is meant")
+    source = None if trace.generate else read_workload(folder / Path(where).expanduser())
     for steps in study.scenarios:
         every = [*trace.scenarios, *steps]
         draws = source is None or any(step.partition("=")[0].strip() in RANDOM for step in every)

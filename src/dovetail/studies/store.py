@@ -15,6 +15,7 @@ import json
 import os
 import struct
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions")
 """Columns that differ from one execution to the next; all others are the same bytes each time."""
+
+FACTS: Final = (
+    "run", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256", "policy_sha256",
+    "processors", "counting", "feedback", "every_s", "keep", "passes", *VOLATILE,
+)  # fmt: skip
+"""Columns that are no metrics."""
 
 STARTS: Final = ("start", "arrive", "promised_first", "promised_last")
 """Columns with one number per job of the workload, in its order; null where there is nothing to say."""
@@ -68,7 +75,7 @@ class Store:
             write_parquet(workload, path)
 
     def workload(self, sha256: str) -> Workload:
-        return read_parquet(self._workloads / f"{sha256}.parquet")
+        return _read(self._workloads / f"{sha256}.parquet")
 
     def write(self, name: str, row: dict[str, Any], metrics: dict[str, float], starts: dict[str, Ints | None]) -> None:
         """Keep a run: it is there, whole and on disk, when this returns."""
@@ -162,6 +169,12 @@ class Store:
     @property
     def _workloads(self) -> Path:
         return self.path / "workloads"
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path) -> Workload:
+    """A workload; the last few are remembered, since neighbouring runs often share theirs."""
+    return read_parquet(path)
 
 
 def _kind(value: Any) -> Any:

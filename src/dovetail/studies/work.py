@@ -8,12 +8,11 @@ import platform
 import resource
 import time
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dovetail.model.workload import Ints, Workload
+    from dovetail.model.workload import Ints
     from dovetail.studies.grid import Task
 
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -58,7 +57,8 @@ def _run(path: Path, task: Task) -> None:
     from dovetail.policies.registry import policy
     from dovetail.studies.store import Store
 
-    workload = _workload(str(path), task.workload_sha256)
+    store = Store(path)
+    workload = store.workload(task.workload_sha256)
     clock = time.process_time()
     schedule = replay(
         workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.cell.estimate,
@@ -69,7 +69,7 @@ def _run(path: Path, task: Task) -> None:
         "run": task.name,
         **asdict(task.cell),
         **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "processors")},
-        **{key: getattr(task, key) for key in ("counting", "feedback", "every_s")},
+        **{key: getattr(task, key) for key in ("counting", "feedback", "every_s", "keep")},
         "passes": schedule.passes,
         "cpu_s": time.process_time() - clock,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
@@ -84,12 +84,4 @@ def _run(path: Path, task: Task) -> None:
         for key in ("promised_first", "promised_last"):
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
-    Store(path).write(task.name, row, metrics, starts)
-
-
-@lru_cache(maxsize=4)
-def _workload(store: str, sha256: str) -> Workload:
-    """A workload of the store; the last few are kept, since neighbouring tasks often share theirs."""
-    from dovetail.studies.store import Store
-
-    return Store(store).workload(sha256)
+    store.write(task.name, row, metrics, starts)

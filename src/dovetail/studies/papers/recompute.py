@@ -81,14 +81,13 @@ class Results:
 
     def percent(self, table: Table, place: Place, rule: Rule) -> float:
         """Our number for a cell of a table."""
-        ties, counting = rule
-        ours, base = (
-            self.values[place.trace, name if ties == "submit" else WITH_TIES.get(name, name), place.estimate][counting][
-                place.metric
-            ]
-            for name in (table.policies[place.row], table.policies[table.base])
-        )
+        ours, base = (self._value(place, table.policies[row], rule) for row in (place.row, table.base))
         return 100 * ours / base
+
+    def _value(self, place: Place, policy: str, rule: Rule) -> float:
+        ties, counting = rule
+        name = WITH_TIES.get(policy, policy) if ties == "authors" else policy
+        return self.values[place.trace, name, place.estimate][counting][place.metric]
 
     def on(self, inputs: Mapping[str, str]) -> Results:
         """The same with other inputs in place of some traces: each is named with the trace that stands for it."""

@@ -1,0 +1,61 @@
+"""`dovetail compare`: two policies, one trace, one page in the browser."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, say
+from dovetail.cli.replay import replayed, warmed
+from dovetail.cli.report import Out, Pair, told
+
+
+def compare_command(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    policies: Annotated[
+        list[str], typer.Argument(metavar="POLICY...", help="The baseline, then one or more to compare with it.")
+    ],
+    estimate: Annotated[str, typer.Option("--estimate", "-e", help="runtime, limit, or runtime*FACTOR.")] = "limit",
+    processors: Annotated[int | None, typer.Option(min=1, max=10**9, help="Size of the cluster.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
+    filters: Filters = None,
+    scenarios: Scenarios = None,
+    overrun: Overrun = "cut",
+    pair: Pair = "weeks",
+    out: Out = Path("compare.html"),
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Show the page in the browser.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Replay a trace under policies and show the difference on one page."""
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.reports.content import Content
+    from dovetail.reports.page import write
+    from dovetail.studies.content import of_schedules
+
+    chosen = [policy_named(name) for name in policies]
+    for one in chosen:
+        warmed(one)
+    workload = load(trace, filters, scenarios, overrun, seed, processors)
+    need_jobs(workload)
+    case = of_schedules([replayed(workload, one, estimate, seed)[0] for one in chosen], pair)
+    title = f"{workload.name}: " + " and ".join(one.name for one in chosen)
+    thanks = tuple(filter(None, [workload.provenance.acknowledge]))
+    steps = tuple(f"{s.name}: {s.removed:,} removed, {s.changed:,} changed" for s in workload.provenance.steps)
+    command = shlex.join(["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate])
+    provenance = {"workload sha256": workload.digest()}
+    write(Content(title, (case,), command, steps, thanks, provenance), out)
+    told(out, as_json)
+    if browser and not as_json and _has_screen():
+        import webbrowser
+
+        say("opening it")
+        webbrowser.open(out.resolve().as_uri())
+
+
+def _has_screen() -> bool:
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))

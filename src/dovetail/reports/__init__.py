@@ -1,0 +1,1 @@
+"""SHOW: schedules and comparisons as one self-contained page."""

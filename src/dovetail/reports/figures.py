@@ -1,0 +1,156 @@
+"""The pictures of a case: each with what it shows, how to read it, and a key to its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from dovetail.reports.columns import named
+from dovetail.reports.content import Case, Entry
+from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
+from dovetail.reports.lines import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
+from dovetail.reports.panels import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
+from dovetail.reports.style import BETTER, GREY, STROKES, WORSE, Stroke, settings, svg
+from dovetail.reports.tables import judged
+from dovetail.units import duration
+
+
+@dataclass(frozen=True)
+class Key:
+    """One line of a legend."""
+
+    label: str
+    stroke: Stroke
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture of a page."""
+
+    title: str
+    caption: str
+    svg: str
+    key: tuple[Key, ...] = ()
+    wide: bool = False
+
+
+def drawable(case: Case) -> list[Entry]:
+    """The policies that pictures show as lines: the first few whose starts were kept, and the one that waited least."""
+    kept, best = [entry for entry in case.entries if entry.schedule is not None], least_wait(case)
+    shown = kept[: len(STROKES)]
+    return shown if best is None or best in shown else [*shown[:-1], best]
+
+
+def least_wait(case: Case) -> Entry | None:
+    """Of the policies whose starts were kept, the first of them apart, the one with the least mean wait."""
+    others = [entry for entry in case.entries if entry.schedule is not None][1:]
+    return min(others, key=_mean_wait, default=None)
+
+
+def _mean_wait(entry: Entry) -> float:
+    found = entry.metrics.get("mean_wait_s", inf)
+    return found if isfinite(found) else inf
+
+
+def pictures(case: Case, name: str) -> list[Picture]:
+    """All pictures that the case has data for. `name` makes the ids in them unique on the page."""
+    drawn: list[Curves] = []
+    for entry in drawable(case):
+        if entry.schedule is not None:  # one at a time: a large schedule needs much memory
+            drawn.append(curves(entry.policy, entry.schedule(), drawn[0] if drawn else None))
+    with settings():
+        made = [_changes(case, f"{name}-change")] if changed(case)[0] else []
+        if drawn and len(drawn[0].job_share.x):
+            made += [
+                _waits(drawn, f"{name}-wait"),
+                _queue(drawn, f"{name}-queue"),
+                _busy(drawn, f"{name}-busy"),
+                _wait_area(drawn, f"{name}-area"),
+                _wait_map(case, drawn, f"{name}-map"),
+            ]
+    return made
+
+
+def _key(drawn: Sequence[Curves]) -> tuple[Key, ...]:
+    return tuple(Key(named(c.policy), stroke) for c, stroke in zip(drawn, STROKES, strict=False))
+
+
+def _changes(case: Case, name: str) -> Picture:
+    title = f"Change against {named(case.entries[0].policy)}"
+    caption = "Each mark is a policy's value relative to the baseline, which is the line at 0."
+    key: tuple[Key, ...] = ()
+    if any(judged(entry) for entry in case.entries):
+        over = f" over {named(case.pairing)}" if case.pairing else ""
+        caption += (
+            f" Bars are confidence intervals of the comparison{over}; filled marks are those whose whole bar lies on"
+            " one side of 0. Hollow ones could not be told from the baseline, or were not compared."
+        )
+        key = (
+            Key("better", Stroke(BETTER, (), "o")),
+            Key("worse", Stroke(WORSE, (), "s")),
+            Key("unclear", Stroke(GREY, (), "o"), hollow=True),
+        )
+    else:
+        caption += " Too little could be compared in pairs, so there are no intervals."
+    caption += " An arrow leads to a value off the scale."
+    if len(case.entries) > 1 + MOST_ROWS:
+        caption += f" Of {len(case.entries) - 1} policies the first {MOST_ROWS} are drawn; the table has all."
+    return Picture(title, caption, svg(changes_figure(case), name, title), key, wide=True)
+
+
+def _waits(drawn: Sequence[Curves], name: str) -> Picture:
+    title = "How long jobs waited"
+    caption = (
+        "Share of all jobs that waited no longer than the duration below: the higher a curve, the shorter the waits."
+        " Its left end, over 0, is the share of jobs that did not wait at all."
+    )
+    return Picture(title, caption, svg(waits_figure(drawn), name, title), _key(drawn))
+
+
+def _queue(drawn: Sequence[Curves], name: str) -> Picture:
+    title = "How many jobs were waiting"
+    caption = (
+        f"Jobs in the queue, averaged over {_each(drawn[0].queue_bin_s)}: hills are congestion, and the policy whose"
+        " line is lower had the shorter queue then."
+    )
+    return Picture(title, caption, svg(queue_figure(drawn), name, title), _key(drawn))
+
+
+def _busy(drawn: Sequence[Curves], name: str) -> Picture:
+    title = "How busy the cluster was"
+    caption = (
+        f"Utilisation, averaged over {_each(drawn[0].busy_bin_s)}: the work is the same under all policies, so lines"
+        " part only where one of them does it later than another."
+    )
+    return Picture(title, caption, svg(busy_figure(drawn), name, title), _key(drawn))
+
+
+def _each(bin_s: int) -> str:
+    known = {HOUR: "each hour", DAY: "each day", WEEK: "each week"}
+    return known.get(bin_s, f"every {duration(bin_s)}")
+
+
+def _wait_area(drawn: Sequence[Curves], name: str) -> Picture:
+    title = "Who did the waiting: small jobs or large ones"
+    caption = (
+        "Area is processors times run time. Above: how many of the jobs, and how much of all computation, belong to"
+        " jobs up to an area. Below: the processor time that these jobs waited for; where a line climbs steeply, jobs"
+        " of that area did the waiting."
+    )
+    workload = (Key("jobs", ALL_JOBS), Key("computation", ALL_AREA))
+    return Picture(title, caption, svg(wait_area_figure(drawn), name, title), (*workload, *_key(drawn)))
+
+
+def _wait_map(case: Case, drawn: Sequence[Curves], name: str) -> Picture:
+    best = least_wait(case)
+    shown = [drawn[0], *(c for c in drawn[1:] if best is not None and c.policy == best.policy)]
+    title = "Mean wait by size and run time of the job"
+    caption = (
+        "Each cell is the mean wait of the jobs of that size and run time: the darker, the longer. Hatched cells have"
+        f" fewer than {FEW} jobs, so their means say little."
+    )
+    if len(shown) > 1:
+        caption += f" Beside {named(drawn[0].policy)} stands, of the others, the one with the least mean wait."
+    return Picture(title, caption, svg(wait_map_figure(shown), name, title), wide=len(shown) > 1)

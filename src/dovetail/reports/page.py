@@ -1,0 +1,156 @@
+"""The page: a Content as one HTML file that needs nothing else, and lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dovetail.reports.columns import COLUMNS, named
+from dovetail.reports.content import Case, Content
+from dovetail.reports.figures import Picture, drawable, least_wait, pictures
+from dovetail.reports.style import MARKS
+from dovetail.reports.tables import Table, judged, of_case, overview
+from dovetail.reports.words import summary
+from dovetail.units import duration, printable
+from dovetail.workloads.streams import beside
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from dovetail.reports.gantt import Fragment
+
+MOST_PICTURED: Final = 6
+"""Cases that get pictures; the others have their tables."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One case of a page."""
+
+    id: str
+    title: str
+    facts: str
+    table: Table
+    base: str
+    pairing: str
+    compared: bool
+    confidence: str
+    pictures: tuple[Picture, ...]
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Gantt:
+    """The charts of one case."""
+
+    title: str
+    fragment: Fragment
+
+
+def write(content: Content, path: str | Path) -> None:
+    """Write the page to a file: beside it first, then renamed, so that no reader sees half a page."""
+    text = render(content)
+    with beside(Path(path)) as new:
+        new.write_text(text, encoding="utf-8")
+
+
+def render(content: Content) -> str:
+    """The page as HTML. Same content, same bytes."""
+    from jinja2 import Environment, StrictUndefined
+
+    room = files("dovetail.reports")
+    gantt = _gantt(content.cases)
+    styles = [room.joinpath("page.css").read_text("utf-8"), *([gantt.fragment.style] if gantt else [])]
+    scripts = [gantt.fragment.script] if gantt else []
+    world = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    world.filters["breakable"] = _breakable
+    page = world.from_string(room.joinpath("page.html.j2").read_text("utf-8"))
+    return page.render(
+        title=named(content.title, 200),
+        sentences=[_UNIT.sub("\u00a0", sentence) for sentence in summary(content)],
+        overview=overview(content.cases) if len(content.cases) > 1 else [],
+        sections=[_section(at, case) for at, case in enumerate(content.cases, 1)],
+        gantt=gantt,
+        columns=COLUMNS,
+        notes=[printable(note, 2_000) for note in content.notes],
+        command=printable(content.command, 10_000),
+        provenance={named(name): named(text, 400) for name, text in content.provenance.items()},
+        thanks=[printable(text, 2_000) for text in content.thanks],
+        marks=MARKS,
+        styles=styles,
+        scripts=scripts,
+        policy=_security(scripts),
+    )
+
+
+def _breakable(name: str) -> Markup:
+    """A name that a narrow column may break between its settings."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub("([,:])", r"\1<wbr>", str(escape(name))))  # noqa: S704 (escaped right here)
+
+
+_UNIT: Final = re.compile(r"(?<=\d) (?=%|[smhd]\b|of \d)|(?<=\d of) (?=\d)")
+"""The blank between a number and its unit, or in `2 of 3`: a line must not end there."""
+
+
+def _security(scripts: Iterable[str]) -> str:
+    """What the browser may do for this page: show it, run the scripts of just these bytes, and nothing else."""
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
+    allowed = " ".join(f"'sha256-{text}'" for text in hashes) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
+
+
+def _section(at: int, case: Case) -> Section:
+    comparisons = [found for entry in case.entries for found in entry.versus.values()]
+    span = f" over {duration(case.span_s)}" if case.span_s > 0 else ""
+    return Section(
+        id=f"case-{at}",
+        title=named(case.title, 200),
+        facts=f"{case.jobs:,} jobs{span}, {case.processors:,} processors",
+        table=of_case(case),
+        base=named(case.entries[0].policy) if case.entries else "",
+        pairing=named(case.pairing) or "pairs",
+        compared=any(judged(entry) for entry in case.entries),
+        confidence=f"{100 * comparisons[0].confidence:g} %" if comparisons else "",
+        pictures=tuple(pictures(case, f"c{at}")) if at <= MOST_PICTURED else (),
+        remarks=tuple(_remarks(at, case)),
+    )
+
+
+def _remarks(at: int, case: Case) -> Iterable[str]:
+    if at > MOST_PICTURED:
+        yield f"To keep this page small, only its first {MOST_PICTURED} cases have pictures."
+        return
+    shown = drawable(case)
+    if not shown:
+        yield "Starts of jobs were not kept, so there are no pictures of waits, queue and cluster."
+        return
+    if any(entry.runs > 1 for entry in shown):
+        yield "The table has means over runs. The pictures of waits, queue and cluster show one run of each policy."
+    left = [entry for entry in case.entries if entry not in shown]
+    if kept := ", ".join(named(entry.policy) for entry in left if entry.schedule is not None):
+        yield f"More than {len(shown)} lines could not be told apart. Not drawn as lines: {kept}."
+    if lost := ", ".join(named(entry.policy) for entry in left if entry.schedule is None):
+        yield f"Starts of jobs were not kept, so not drawn as lines: {lost}."
+
+
+def _gantt(cases: Iterable[Case]) -> Gantt | None:
+    """Charts of the first case whose schedules were kept: the baseline's, and that of the least mean wait."""
+    from dovetail.reports.gantt import Chart, fragment
+
+    for case in cases:
+        if first := next((entry for entry in case.entries if entry.schedule is not None), None):
+            shown = [entry for entry in (first, least_wait(case)) if entry is not None]
+            charts = [Chart(named(entry.policy), entry.schedule()) for entry in shown if entry.schedule is not None]
+            return Gantt(named(case.title, 200), fragment(charts))
+    return None

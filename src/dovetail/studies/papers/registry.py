@@ -1,0 +1,81 @@
+"""Published tables and figures that Dovetail makes again, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from dovetail.errors import SettingError
+
+PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Batch Job Scheduling (SBAC-PAD 2022)"
+CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
+DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table or figure. The module of its name (with _ for -) makes its page from the kept runs."""
+
+    name: str
+    paper: str
+    shows: str
+    """Which table or figure, in words."""
+    extent: str
+    """How much of it: all, or which part."""
+    takes_s: int
+    """About how long it takes from an empty store, on two cores."""
+
+    @property
+    def study(self) -> Path | None:
+        """Its study, an ordinary one to copy and change; None if nothing is replayed."""
+        path = Path(__file__).with_name(f"{self.name}.toml")
+        return path if path.is_file() else None
+
+    @property
+    def page(self) -> str:
+        """The file name of its page; the committed ones are in docs/results."""
+        return f"{self.name}.md"
+
+
+REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
+    found.name: found
+    for found in (
+        Reproduction(
+            "packing-table-2",
+            PACKING,
+            "Table II: BSLD, AF, AWF and P2SF of ten list policies",
+            "5 of 6 traces in full; BW201911 could not be had",
+            110,
+        ),
+        Reproduction(
+            "packing-figure-3",
+            PACKING,
+            "Fig. 3: jobs, job areas and wait areas by job area on SDSC-SP2",
+            "in full",
+            10,
+        ),
+        Reproduction(
+            "cp-table-2",
+            CP,
+            "Table 2: BSLD, AF, AWF and P2SF, the rows of list scheduling",
+            "5 of 6 traces in full; BW201911 could not be had; no rows of the solver",
+            80,
+        ),
+        Reproduction(
+            "deadline-figure-1",
+            DEADLINE,
+            "Fig. 1: arrivals by hour of the day and by day of the week",
+            "3 of 4 logs in full; ANL-Intrepid could not be had",
+            5,
+        ),
+    )
+}
+
+
+def find(name: str) -> Reproduction:
+    """The table or figure of that name."""
+    if name not in REPRODUCTIONS:
+        raise SettingError(f"no table or figure {name!r}: choose from {', '.join(REPRODUCTIONS)}")
+    return REPRODUCTIONS[name]
