@@ -18,11 +18,9 @@ import pytest
 
 from dovetail.errors import SettingError
 from dovetail.studies.executors import ExecutorError, engine
-from dovetail.studies.grid import plain
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
 from tests.conftest import ROOT
-from tests.studies.small import prepared, run, written
+from tests.studies.small import run, written
 
 CLUSTER = Path(os.environ.get("DOVETAIL_SLURM_CLUSTER", ROOT.parent / "shared" / "slurm" / "cluster"))
 DOVETAIL = Path(sys.executable).with_name("dovetail")
@@ -33,15 +31,6 @@ needs_slurm = pytest.mark.skipif(
 )
 
 pytestmark = pytest.mark.xdist_group("engines")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("undisturbed")
-    store = Store(folder / "study.store")
-    tasks = prepared(written(folder), store)
-    run_batch(str(store.path), [plain(task) for task in tasks])
-    return store.digest()
 
 
 @contextmanager

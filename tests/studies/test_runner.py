@@ -11,26 +11,13 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from dovetail.studies.executors import Engine, engine
-from dovetail.studies.grid import Cell, Task, plain
+from dovetail.studies.grid import Cell, Task
 from dovetail.studies.runner import batches
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
 from tests.studies.small import prepared, run, written
 
 DOVETAIL = Path(sys.executable).with_name("dovetail")
-
-
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The digest of the small study, run in this process and without any executor."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    store = Store(folder / "study.store")
-    tasks = prepared(written(folder), store)
-    run_batch(str(store.path), [plain(task) for task in tasks])
-    return store.digest()
 
 
 def study_run(path: Path, *options: str) -> subprocess.Popen[str]:
