@@ -55,14 +55,16 @@ def test_results_say_better_only_by_verdict(study: Path) -> None:
     store = study.with_suffix(".store")
     rows = lines(run("study", "results", store, "--json"))
     assert [(row["estimate"], row["policy"], row["runs"]) for row in rows] == [
-        ("limit", "easy", 6), ("limit", "easy-sjbf", 6), ("runtime", "easy", 6), ("runtime", "easy-sjbf", 5),
+        ("limit", "easy", 6), ("limit", "easy-sjbf", 6), ("runtime", "easy", 5), ("runtime", "easy-sjbf", 5),
     ]  # fmt: skip
     verdicts = [one["verdict"] for row in rows for metric, one in row["versus"].items() if metric in SHOWN]
     assert len(verdicts) == 10
     table = run("study", "results", store).stdout
     for verdict in ("better", "worse"):
         assert table.count(verdict) == verdicts.count(verdict)
-    assert [one["pairs"] for one in rows[3]["versus"].values()] == [5] * 8
+    assert rows[3]["remarks"] == ["Only the 5 of 6 spans and seeds that all policies have are counted."]
+    assert rows[3]["remarks"][0] in table
+    assert [one["pairs"] for one in rows[3]["versus"].values()] == [5] * 5
     assert {one["verdict"] for one in rows[3]["versus"].values()} == {"unclear"}  # five pairs are too few
 
 
@@ -87,6 +89,23 @@ def test_compare_makes_a_page_and_opens_nothing_without_a_screen(tmp_path: Path)
     assert "opening" not in done.stderr
     assert "list-reg" in page.read_text()
     assert len(read_workload(trace)) == 500
+
+
+def test_compare_tells_policies_of_one_name_apart(tmp_path: Path) -> None:
+    trace, page = tmp_path / "made.parquet", tmp_path / "page.html"
+    assert run("workload", "generate", trace, "--jobs", "300", "--processors", "32", "--load", "0.9").returncode == 0
+    for file, base in (("a", "easy"), ("b", "list-saf")):
+        text = f"from dovetail.policies.registry import policy\nP = policy('{base}')\n"
+        (tmp_path / f"{file}.py").write_text(text)
+    names = [f"{tmp_path}/{file}.py:P" for file in "ab"]
+    done = run("compare", trace, *names, "-o", page, "--no-open", "--scenario", "scale-load=1.1", "--pair", "users")
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    assert all(f"{file}.py:" in text for file in "ab")
+    assert "--scenario scale-load=1.1" in text
+    assert "--pair users" in text
+    again = run("compare", trace, "easy", "easy", "--no-open")
+    assert (again.returncode, "given twice" in again.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -348,3 +348,18 @@ def test_prints_without_controls(browser: Browser, tmp_path: Path) -> None:
         assert seen.page.locator("h1").is_visible()
         pages = re.findall(rb"/Type\s*/Page\b", seen.page.pdf(prefer_css_page_size=True))
         assert len(pages) >= 4  # the head, and each case on a page of its own
+
+
+def test_a_page_of_very_many_rows_stays_small_and_says_what_is_left_out() -> None:
+    base = typical()
+    versus = {key: compared(-0.1, "better") for key in ("mean_wait_s", "bsld", "af_s", "awf_s", "p2sf_s")}
+    metrics = base.entries[0].metrics
+    entries = [entry(f"list:order=sjf,reserve={n}", metrics, versus if n else {}) for n in range(60)]
+    text = render(page(*(case(entries, f"trace-{n}") for n in range(60))))
+    assert len(text.encode()) < 2_000_000  # pictures and Gantt charts come on top
+    assert "50 of 60 cases are not on it" in text
+
+
+def test_remarks_of_a_case_stand_below_its_table() -> None:
+    shown = replace(typical(), remarks=("Only <3> runs are counted.",))
+    assert "Only &lt;3&gt; runs are counted." in render(page(shown))

@@ -18,6 +18,7 @@ from dovetail.studies.content import IN_RUNS, content, of_schedules
 from dovetail.studies.grid import Task, plain
 from dovetail.studies.store import Store
 from dovetail.studies.work import run_batch
+from dovetail.workloads.swf import write_swf
 from dovetail.workloads.synthetic import lublin
 from tests.studies.small import prepared, written
 
@@ -114,16 +115,81 @@ def test_what_is_missing_is_said_and_not_paired(filled: tuple[Store, list[Task]]
             (store.path / "runs" / source.name).write_bytes(source.read_bytes())
     found = content(store)
     assert found.notes == ("43 of 84 cells are missing: they failed or have not run yet.",)
-    entries = {entry.policy: entry for entry in found.cases[0].entries}
-    assert entries["list-reg"].runs == entries["list-reg"].versus["bsld"].pairs == 6
-    assert entries["easy-sjbf"].versus["bsld"].pairs == 7
-    by_users = content(store, "users").cases[0]  # of the six seeds that all policies have
+    case = found.cases[0]
+    assert case.remarks == ("Only the 6 of 7 spans and seeds that all policies have are counted.",)
+    frame = store.frame().filter(estimate="limit").filter(pl.col("seed") != 2)
+    for entry in case.entries:  # means and pairs are over the same runs
+        assert entry.runs == 6
+        assert entry.metrics["bsld"] == pytest.approx(frame.filter(policy=entry.policy)["bsld"].mean(), rel=1e-12)
+        assert [one.pairs for one in entry.versus.values()] == [6] * len(entry.versus)
+    by_users = content(store, "users").cases[0]
     wanted = sum(len(users(replay(store.workload(sha), policy("easy")))[1]) for sha in shas(tasks, gone))
     assert [entry.versus["bsld"].pairs for entry in by_users.entries[1:]] == [wanted, wanted]
-    other = pl.read_parquet(store.path / "runs" / f"{tasks[0].name}.parquet").with_columns(code=pl.lit("old"))
-    other.write_parquet(store.path / "runs" / f"{tasks[0].name}.parquet")
-    (store.path / "index.parquet").unlink()
-    assert "The runs were made by 2 versions of the code" in content(store).notes[1]
+
+
+def ran(folder: Path, text: str) -> Store:
+    store = Store(folder / "c.store")
+    tasks = prepared(written(folder, text), store)
+    assert not [one for one in run_batch(str(store.path), [plain(task) for task in tasks]) if one["error"]]
+    return store
+
+
+FIXED = """\
+name = "small"
+policies = ["easy", "list-saf"]
+spans = ["all", "each 2h"]
+seeds = {seeds}
+
+[[traces]]
+path = "made.swf"
+"""
+
+
+@pytest.mark.parametrize("pair", ["runs", "weeks", "users"])
+def test_a_seed_that_changes_nothing_is_no_further_pair(tmp_path: Path, pair: str) -> None:
+    write_swf(lublin(400, 16, seed=2, load=0.8), tmp_path / "made.swf")
+    found = []
+    for seeds in (1, 5):
+        folder = tmp_path / str(seeds)
+        folder.mkdir()
+        (folder / "made.swf").symlink_to(tmp_path / "made.swf")
+        found.append(content(ran(folder, FIXED.format(seeds=seeds)), pair))
+    once, often = ([[repr(entry.versus) for entry in case.entries] for case in one.cases] for one in found)
+    assert once == often
+    # the whole trace and its stretches overlap: they are never in one case
+    assert [case.detail.partition(" ")[2] for case in found[0].cases] == ["", "spans"]
+    assert [case.jobs == 400 for case in found[0].cases] == [True, False]
+
+
+def test_a_missing_baseline_and_a_lonely_policy_are_said(tmp_path: Path) -> None:
+    rules = '[[exclude]]\npolicy = "easy"\n[[exclude]]\npolicy = "list-reg"\nseed = [0, 1]\n'
+    rules += '[[exclude]]\npolicy = "list-saf"\nseed = 2\n'
+    text = 'name = "x"\npolicies = ["easy", "list-saf", "list-reg", "list-sjf"]\nseeds = 3\n'
+    store = ran(tmp_path, text + "[[traces]]\ngenerate = {jobs = 90, processors = 8}\n" + rules)
+    (case,) = content(store).cases
+    assert [entry.policy for entry in case.entries] == ["list-saf", "list-sjf"]
+    assert case.remarks == (
+        "The baseline easy has no run here: changes are against list-saf.",
+        "list-reg is left out: it has no run with the same span and seed as the others.",
+        "Only the 2 of 3 spans and seeds that all policies have are counted.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ('keep = "metrics"', "the study kept metrics only, not the starts of jobs"),
+        ('counting = "ended"', "under the rule `ended`, policies count different jobs"),
+    ],
+)
+def test_groups_that_are_no_pairs_are_not_compared(tmp_path: Path, setting: str, why: str) -> None:
+    text = f'name = "x"\n{setting}\npolicies = ["easy", "list-saf"]\n[[traces]]\n'
+    found = content(ran(tmp_path, text + "generate = {jobs = 90, processors = 8}\n"))
+    assert found.cases[0].remarks == (f"Nothing was compared by weeks: {why}.",)
+    assert [entry.versus for entry in found.cases[0].entries] == [{}, {}]
+    assert [note for note in found.notes if "counting" in note or "ended" in note] == [
+        note for note in ["Metrics over jobs count by the rule `ended`; pictures show all jobs."] if "ended" in setting
+    ]
 
 
 def test_replays_without_a_store() -> None:
@@ -138,6 +204,8 @@ def test_replays_without_a_store() -> None:
     assert case.entries[0].schedule() is schedules[0]
     with pytest.raises(SettingError, match="no pairing 'runs' of single replays"):
         of_schedules(schedules, "runs")
+    with pytest.raises(SettingError, match="two of these policies have the same name"):
+        of_schedules([schedules[0], schedules[0]])
 
 
 def test_unknown_pairing(filled: tuple[Store, list[Task]]) -> None:

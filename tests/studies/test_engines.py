@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import SettingError
-from dovetail.studies.executors import ExecutorError, engine
+from dovetail.studies.executors import ExecutorError, JobArrays, engine
 from dovetail.studies.store import Store
 from tests.conftest import ROOT
 from tests.studies.small import run, written
@@ -77,13 +77,85 @@ def wait_for_workers(address: str, count: int) -> None:
     from distributed import Client
 
     with Client(address, timeout=30) as client:  # type: ignore[no-untyped-call]
-        client.wait_for_workers(count, timeout=60)
+        if count:
+            client.wait_for_workers(count, timeout=60)
 
 
 def test_no_dask_there(tmp_path: Path) -> None:
     store = Store(tmp_path / "study.store")
     with pytest.raises(ExecutorError, match=r"no Dask scheduler answers at tcp:"):
         run(written(tmp_path), store, on=f"dask://127.0.0.1:{free_port()}")
+
+
+def test_a_dask_scheduler_without_workers_or_killed_is_said(tmp_path: Path) -> None:
+    port = free_port()
+    scheduler = ("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
+    worker = ("dask_worker", f"tcp://127.0.0.1:{port}", "--nthreads", "1", "--no-dashboard", "--no-nanny")
+    path, store = written(tmp_path), Store(tmp_path / "study.store")
+    with dask_process(*scheduler) as doomed:
+        wait_for_workers(f"tcp://127.0.0.1:{port}", 0)  # only for the scheduler itself
+        with pytest.raises(ExecutorError, match="has no workers"):
+            run(path, store, on=f"dask://127.0.0.1:{port}")
+        with dask_process(*worker, "--local-directory", str(tmp_path)):
+            wait_for_workers(f"tcp://127.0.0.1:{port}", 1)
+            command = [str(DOVETAIL), "study", "run", str(path), "--on", f"dask://127.0.0.1:{port}"]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as study:
+                while study.poll() is None and not store.names():
+                    time.sleep(0.01)
+                os.killpg(doomed.pid, signal.SIGKILL)
+                _, error = study.communicate(timeout=60)
+    assert study.returncode == 2
+    assert "is its scheduler still there?" in error
+    assert store.names()  # what was finished is kept
+
+
+class Vanishing:
+    """A job of a Slurm that answers nonsense when asked about it."""
+
+    def __init__(self) -> None:
+        self.cancelled = False
+
+    def done(self) -> bool:
+        raise OSError("sacct says what nobody understands")
+
+    def cancel(self, check: bool = True) -> None:
+        self.cancelled = True
+
+
+class Unhappy:
+    """An executor like submitit's, for what a real Slurm cannot be made to do."""
+
+    def __init__(self, job: object, delay_s: float = 0) -> None:
+        self.job, self.delay_s = job, delay_s
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        time.sleep(self.delay_s)
+        yield
+
+    def submit(self, *_: object) -> object:
+        return self.job
+
+
+def test_a_slurm_that_answers_nonsense_ends_in_an_error_and_not_in_waiting() -> None:
+    executor = JobArrays(Unhappy(Vanishing()))
+    future = executor.submit(print)
+    with pytest.raises(OSError, match="nobody understands"):
+        future.result(timeout=10)
+    executor.shutdown()
+
+
+def test_an_array_that_is_being_submitted_is_taken_back_too() -> None:
+    class Running(Vanishing):
+        def done(self) -> bool:
+            return False
+
+    job = Running()
+    executor = JobArrays(Unhappy(job, delay_s=1.5))
+    executor.submit(print)
+    time.sleep(1.0)  # now it is on its way
+    executor.shutdown(cancel_futures=True)
+    assert job.cancelled
 
 
 @pytest.fixture(scope="module")

@@ -93,11 +93,12 @@ def test_rules(tmp_path: Path) -> None:
         ('[[exclude]]\npolicy = "eazy"', 5, "this exclude rule is about no cell"),
         ('[[exclude]]\npolicy = "easy"\n[[include]]\ntrace = "x*"', 7, "this include rule is about no cell"),
         ('[[exclude]]\npolicy = "*"', 0, "the rules leave no cell"),
-        ('filters = ["standart"]', 3, "trace 'log': no filter is called 'standart'"),
-        ('scenarios = ["scale-load=x"]', 3, "trace 'log': 'x' is not a number"),
-        ('scenarios = "span=900d..901d"', 3, "trace 'log': no jobs are left to replay"),
-        ('[[traces]]\npath = "none.swf"', 5, "none.swf"),
-        ('[[traces]]\npath = "$NO_SUCH_NAME/none.swf"', 5, "the environment has no such variable"),
+        ('filters = ["standart"]', 4, "trace 'log': no filter is called 'standart'"),
+        ('scenarios = ["scale-load=x"]', 4, "trace 'log': 'x' is not a number"),
+        ('scenarios = "span=900d..901d"', 4, "trace 'log': no jobs are left to replay"),
+        ('[[traces]]\npath = "none.swf"', 6, "none.swf"),
+        ('scenarios = ["scale-lod=2"]', 4, "no transform 'scale-lod'"),
+        ('[[traces]]\npath = "$NO_SUCH_NAME/none.swf"', 6, "the environment has no such variable"),
     ],
 )
 def test_what_cannot_be_prepared_is_named_with_its_line(tmp_path: Path, tail: str, line: int, says: str) -> None:
@@ -105,6 +106,36 @@ def test_what_cannot_be_prepared_is_named_with_its_line(tmp_path: Path, tail: st
         cells(trace(tmp_path, tail=tail))
     assert says in str(caught.value)
     assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "says"),
+    [
+        ('scenarios = [\n  [],\n  "scale-lod=2",\n]', 3, "no transform 'scale-lod'"),
+        ('scenarios = ["scale-load=0"]', 1, "a factor is a positive number"),
+        ('spans = "each 1s"', 5, "makes more than 10,000 spans"),
+    ],
+)
+def test_what_is_wrong_with_the_grid_is_named_there(tmp_path: Path, head: str, line: int, says: str) -> None:
+    with pytest.raises(InputError) as caught:
+        cells(trace(tmp_path, head=head))
+    assert says in str(caught.value)
+    assert caught.value.line == line
+
+
+def test_traces_in_one_list_are_told_apart_by_their_lines(tmp_path: Path) -> None:
+    trace(tmp_path)
+    text = 'name = "x"\npolicies = ["easy"]\ntraces = [\n  {path = "log.swf"},\n  {path = "none.swf"},\n]\n'
+    with pytest.raises(InputError) as caught:
+        cells(written(tmp_path, text))
+    assert caught.value.line == 5
+
+
+def test_more_cells_than_anybody_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "MOST_CELLS", 11)
+    assert len(cells(trace(tmp_path, head="seeds = 5"))) == 10
+    with pytest.raises(InputError, match="more than 11 cells"):
+        cells(trace(tmp_path, head="seeds = 6"))
 
 
 def test_seeds_share_a_workload_unless_something_draws(tmp_path: Path) -> None:
@@ -135,7 +166,9 @@ def test_a_name_changes_with_all_that_matters_and_nothing_else(tmp_path: Path, m
     assert len({first.name, *(task.name for task in others)}) == 11
     assert replace(first, policy="/elsewhere/x.py:Y").name == first.name
     monkeypatch.setattr(grid, "ROOMS", ("model",))
+    grid.code_hash.cache_clear()
     assert cells(trace(tmp_path))[0].name != first.name
+    grid.code_hash.cache_clear()
 
 
 def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:

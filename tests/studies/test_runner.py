@@ -11,6 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from dovetail.studies.executors import Engine, engine
 from dovetail.studies.grid import Cell, Task
 from dovetail.studies.runner import batches
@@ -128,8 +130,9 @@ def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
     assert len(store.names()) == 8
 
 
-def test_a_policy_that_raises_fails_its_own_cells(tmp_path: Path) -> None:
-    path = with_policy(tmp_path, "raise KeyError('oh \\x1b[31m no')")
+@pytest.mark.parametrize("what", ["raise KeyError('oh \\x1b[31m no')", "raise SystemExit('oh')"])
+def test_a_policy_that_raises_fails_its_own_cells(tmp_path: Path, what: str) -> None:
+    path = with_policy(tmp_path, what)
     process = study_run(path)
     out, _ = process.communicate(timeout=100)
     result = json.loads(out)

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -138,9 +139,32 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         Store(tmp_path).frame()
     with pytest.raises(InputError, match="not a store's"):
         Store(tmp_path).study()
-    (tmp_path / "study.json").write_text(json.dumps({"name": "x"}))
-    with pytest.raises(InputError, match="not a store's"):
-        Store(tmp_path).study()
+    for wrong in ({"name": "x"}, {"name": 5, "baseline": "", "text": "", "runs": []}, {"name": "", "runs": 5}, [5]):
+        (tmp_path / "study.json").write_text(json.dumps(wrong))
+        with pytest.raises(InputError, match="not a store's"):
+            Store(tmp_path).study()
+
+
+def test_a_damaged_workload_is_named(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "f.store")
+    sha256 = filled[1][0].workload_sha256
+    (store.path / "workloads" / f"{sha256}.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=r"damaged: .*; delete it and run the study again"):
+        store.workload(sha256)
+
+
+def test_a_worker_refuses_what_is_not_what_it_was_sent(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "g.store")
+    other = replace(filled[1][0], code="0")
+    (result,) = run_batch(str(store.path), [plain(other)])
+    assert "another version of Dovetail" in result["error"]
+    (tmp_path / "mine.py").write_text("from dovetail.policies.registry import policy\neasy = policy('easy')\n")
+    text = 'name = "x"\npolicies = ["mine.py:easy"]\n[[traces]]\ngenerate = {jobs = 50, processors = 8}\n'
+    (task,) = prepared(written(tmp_path, text), store)
+    (tmp_path / "mine.py").write_text("from dovetail.policies.registry import policy\neasy = policy('list-saf')\n")
+    (result,) = run_batch(str(store.path), [plain(task)])
+    assert "the policy's file has changed" in result["error"]
+    assert task.name not in store.names()
 
 
 def test_a_damaged_run_is_named(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:

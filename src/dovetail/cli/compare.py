@@ -13,6 +13,7 @@ import typer
 from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, say
 from dovetail.cli.replay import replayed, warmed
 from dovetail.cli.report import Out, Pair, told
+from dovetail.errors import SettingError
 
 
 def compare_command(
@@ -32,23 +33,32 @@ def compare_command(
     as_json: Json = False,
 ) -> None:
     """Replay a trace under policies and show the difference on one page."""
+    from dataclasses import replace
+
     from dovetail.policies.registry import policy as policy_named
     from dovetail.reports.content import Content
     from dovetail.reports.page import write
     from dovetail.studies.content import of_schedules
 
+    if len(set(policies)) < len(policies):
+        raise SettingError(f"a policy is given twice: {' '.join(policies)}")
     chosen = [policy_named(name) for name in policies]
     for one in chosen:
         warmed(one)
     workload = load(trace, filters, scenarios, overrun, seed, processors)
     need_jobs(workload)
-    case = of_schedules([replayed(workload, one, estimate, seed)[0] for one in chosen], pair)
-    title = f"{workload.name}: " + " and ".join(one.name for one in chosen)
+    schedules = [replayed(workload, one, estimate, seed)[0] for one in chosen]
+    case = of_schedules([replace(one, policy=name) for one, name in zip(schedules, policies, strict=True)], pair)
+    title = f"{workload.name}: " + " and ".join(policies)
     thanks = tuple(filter(None, [workload.provenance.acknowledge]))
     steps = tuple(f"{s.name}: {s.removed:,} removed, {s.changed:,} changed" for s in workload.provenance.steps)
-    command = shlex.join(["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate])
+    command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
+    command += ["--processors", str(processors)] if processors else []
+    command += [word for one in filters or () for word in ("--filter", one)]
+    command += [word for one in scenarios or () for word in ("--scenario", one)]
+    command += ["--overrun", overrun, "--seed", str(seed)]
     provenance = {"workload sha256": workload.digest()}
-    write(Content(title, (case,), command, steps, thanks, provenance), out)
+    write(Content(title, (case,), shlex.join(command), steps, thanks, provenance), out)
     told(out, as_json)
     if browser and not as_json and _has_screen():
         import webbrowser

@@ -105,7 +105,8 @@ def results_command(
         if not as_json:
             _show_case(case)
             continue
-        where = {"trace": case.trace, "detail": case.detail, "estimate": case.estimate, "pairing": case.pairing}
+        where: dict[str, Any] = {"trace": case.trace, "detail": case.detail, "estimate": case.estimate}
+        where |= {"pairing": case.pairing, "remarks": list(case.remarks)}
         for entry in case.entries:
             versus = {metric: asdict(comparison) for metric, comparison in entry.versus.items()}
             print_json(
@@ -144,6 +145,8 @@ def _show_case(case: Case) -> None:
     over = f"; changes with 95 % intervals over {case.pairing}" if case.pairing else "; no statistics: too few pairs"
     console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.processors:,} processors{over}", markup=False)
     console.print(table)
+    for remark in case.remarks:
+        console.print(printable(remark, 500), markup=False)
 
 
 def _store(path: Path, store: Path | None) -> Path:

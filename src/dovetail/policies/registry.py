@@ -33,7 +33,7 @@ _FILE = re.compile(r"^(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)(?:,(?P<settings>.*
 
 def policy(text: str) -> Policy:
     """The policy of that name, with the settings behind a colon. SettingError lists the valid choices."""
-    if (match := _FILE.match(text)) and "=" not in match["path"]:
+    if (match := _FILE.match(text)) and ("=" not in match["path"] or Path(match["path"]).is_file()):
         if match["settings"]:
             raise SettingError(f"{text!r}: a policy from a file takes no settings; write them into the file")
         return _from_file(match["path"], match["name"])

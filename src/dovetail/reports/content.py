@@ -39,6 +39,8 @@ class Case:
     """What the comparisons are paired over, in words: `52 weeks`, `30 seeds`; empty where there are none."""
     detail: str = ""
     """What else tells this case from others: scenario, span; empty for the trace as it is."""
+    remarks: tuple[str, ...] = ()
+    """What a reader of this case must know: what was left out, and why nothing could be compared."""
 
     @property
     def title(self) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from dovetail.reports.gantt import Fragment
 
+MOST_ROWS: Final = 600
+"""Rows that the tables of a page have in all: with pictures and Gantt charts it then stays below 5 MB."""
 MOST_PICTURED: Final = 6
 """Cases that get pictures; the others have their tables."""
 
@@ -65,7 +68,10 @@ def render(content: Content) -> str:
     from jinja2 import Environment, StrictUndefined
 
     room = files("dovetail.reports")
-    gantt = _gantt(content.cases)
+    gantt, cases = _gantt(content.cases), _few(content.cases)
+    notes = [printable(note, 2_000) for note in content.notes]
+    if gone := len(content.cases) - len(cases):
+        notes.append(f"To keep this page small, {gone:,} of {len(content.cases):,} cases are not on it.")
     styles = [room.joinpath("page.css").read_text("utf-8"), *([gantt.fragment.style] if gantt else [])]
     scripts = [gantt.fragment.script] if gantt else []
     world = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -74,11 +80,11 @@ def render(content: Content) -> str:
     return page.render(
         title=named(content.title, 200),
         sentences=[_UNIT.sub("\u00a0", sentence) for sentence in summary(content)],
-        overview=overview(content.cases) if len(content.cases) > 1 else [],
-        sections=[_section(at, case) for at, case in enumerate(content.cases, 1)],
+        overview=overview(cases) if len(cases) > 1 else [],
+        sections=[_section(at, case) for at, case in enumerate(cases, 1)],
         gantt=gantt,
         columns=COLUMNS,
-        notes=[printable(note, 2_000) for note in content.notes],
+        notes=notes,
         command=printable(content.command, 10_000),
         provenance={named(name): named(text, 400) for name, text in content.provenance.items()},
         thanks=[printable(text, 2_000) for text in content.thanks],
@@ -87,6 +93,12 @@ def render(content: Content) -> str:
         scripts=scripts,
         policy=_security(scripts),
     )
+
+
+def _few(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """The first cases, with no more than MOST_ROWS policies in all; always one."""
+    rows = list(accumulate(len(case.entries) for case in cases))
+    return tuple(case for at, case in enumerate(cases) if at == 0 or rows[at] <= MOST_ROWS)
 
 
 def _breakable(name: str) -> Markup:
@@ -128,6 +140,7 @@ def _section(at: int, case: Case) -> Section:
 
 
 def _remarks(at: int, case: Case) -> Iterable[str]:
+    yield from (printable(remark, 2_000) for remark in case.remarks)
     if at > MOST_PICTURED:
         yield f"To keep this page small, only its first {MOST_PICTURED} cases have pictures."
         return

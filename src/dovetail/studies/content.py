@@ -17,9 +17,9 @@ from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
 from dovetail.metrics.summary import summarize
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Workload
 from dovetail.reports.content import Case, Content, Entry
 from dovetail.studies.store import FACTS, Store
+from dovetail.units import duration
 
 PAIRINGS: Final = ("runs", "weeks", "users")
 """What makes a pair: the same span and seed; a week of the same replay; a user of it."""
@@ -50,14 +50,18 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
     rows = [by_name[name] for name in about["runs"] if name in by_name]
     if not rows:
         raise SettingError(f"{store.path} has no run of its study yet: `dovetail study run` makes them")
-    grouped: dict[tuple[str, str, str], list[Row]] = {}
+    grouped: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        grouped.setdefault((row["trace"], row["scenario"], row["estimate"]), []).append(row)
-    notes, codes = [], sorted({row["code"] for row in rows})
+        grouped.setdefault((row["trace"], row["scenario"], series(row["span"]), row["estimate"]), []).append(row)
+    notes = []
     if gone := len(about["runs"]) - len(rows):
         notes.append(f"{gone:,} of {len(about['runs']):,} cells are missing: they failed or have not run yet.")
-    if len(codes) > 1:
-        notes.append(f"The runs were made by {len(codes)} versions of the code; `dovetail study run` makes them anew.")
+    if (counting := rows[0]["counting"]) != "all":
+        notes.append(f"Metrics over jobs count by the rule `{counting}`; pictures show all jobs.")
+    if rows[0]["feedback"]:
+        notes.append("User feedback is on: a job that the log links to an earlier one waits for it.")
+    if rows[0]["every_s"]:
+        notes.append(f"Passes happen only every {duration(rows[0]['every_s'])}.")
     logs = (store.workload(members[0]["workload_sha256"]) for members in grouped.values())
     return Content(
         title=about["name"],
@@ -65,7 +69,7 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
         command=command,
         notes=tuple(notes),
         thanks=tuple(dict.fromkeys(filter(None, (log.provenance.acknowledge for log in logs)))),
-        provenance={"runs": f"{len(rows):,}", "code": ", ".join(codes), "versions": _listed(rows)},
+        provenance={"runs": f"{len(rows):,}", "code": rows[0]["code"], "versions": _listed(rows)},
     )
 
 
@@ -75,50 +79,104 @@ def _listed(rows: Sequence[Row]) -> str:
     return "; ".join(", ".join(f"{name} {version}" for name, version in json.loads(one).items()) for one in found)
 
 
+def series(span: str) -> str:
+    """Spans that may stand together: the stretches of one length. `all` and a span by its ends stand alone."""
+    return span if span == "all" or ".." in span else span.rpartition(" ")[0]
+
+
 def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str) -> Case:
     """Runs that differ only in policy, span and seed."""
     by_policy: dict[str, dict[Key, Row]] = {}
-    jobs: dict[Key, int] = {}
     for row in rows:
-        key = (row["span"], row["seed"])
-        by_policy.setdefault(row["policy"], {})[key] = row
-        jobs[key] = row["jobs"]
-    spans = list(dict.fromkeys(span for span, _ in jobs))
-    pairing = pair or ("runs" if len(jobs) >= ENOUGH else "weeks")
-    policies = sorted(by_policy, key=lambda policy: policy != baseline)  # the baseline first, the others as they are
-    shared = [key for key in jobs if pairing == "runs" or all(key in runs for runs in by_policy.values())]
-    tables = {policy: _table(store, by_policy[policy], shared, pairing) for policy in policies}
+        by_policy.setdefault(row["policy"], {})[row["span"], row["seed"]] = row
+    policies, keys, remarks = _common(by_policy, baseline)
+    different = _different([by_policy[policy] for policy in policies], keys)
+    pairing = pair or ("runs" if len(different) >= ENOUGH else "weeks")
+    if pairing != "runs" and (why := _unpairable(rows)):
+        remarks.append(f"Nothing was compared by {pairing}: {why}.")
+        different = []
+    tables = {policy: _table(store, by_policy[policy], different, pairing) for policy in policies}
     versus = against(tables, pairing)
-    shown = max(jobs, key=lambda key: (sum(key in runs for runs in by_policy.values()), jobs[key]))
-    first = [work for span in spans if (work := _workload(store, rows, span))]
-    detail = (rows[0]["scenario"], f"{len(spans)} spans" if len(spans) > 1 else "" if spans == ["all"] else spans[0])
+    base = by_policy[policies[0]]
+    spans = {span: base[span, seed]["workload_sha256"] for span, seed in reversed(keys)}  # the first seed of each
+    shown = max(keys, key=lambda key: base[key]["jobs"])
+    works = [store.workload(sha256) for sha256 in spans.values()]
+    detail = (rows[0]["scenario"], f"{len(spans)} spans" if len(spans) > 1 else next(iter(spans)).removeprefix("all"))
+    unit = "spans" if len(spans) == len(keys) else "seeds" if len(spans) == 1 else "runs"
     return Case(
         trace=rows[0]["trace"],
         estimate=rows[0]["estimate"],
-        jobs=sum(len(work) for work in first),
+        jobs=sum(len(work) for work in works),
         processors=rows[0]["processors"],
-        span_s=sum(int(work.submit[-1] - work.submit[0]) for work in first),
+        span_s=sum(int(work.submit[-1] - work.submit[0]) for work in works),
         entries=tuple(
             Entry(
                 policy,
-                means([*by_policy[policy].values()]),
-                len(by_policy[policy]),
+                means([by_policy[policy][key] for key in keys]),
+                len(keys),
                 versus.get(policy, {}),
-                _reader(store, by_policy[policy].get(shown)),
+                _reader(store, by_policy[policy][shown]),
             )
             for policy in policies
         ),
-        pairing=paired_over(versus, pairing if pairing != "runs" else "spans" if len(spans) == len(jobs) else "seeds"),
+        pairing=paired_over(versus, unit if pairing == "runs" else pairing),
         detail=", ".join(filter(None, detail)),
+        remarks=tuple(remarks),
     )
 
 
-def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", counting: str = "all") -> Case:
-    """One case of schedules of the same workload under different policies; the first is the baseline."""
+def _common(by_policy: Mapping[str, Mapping[Key, Row]], baseline: str) -> tuple[list[str], list[Key], list[str]]:
+    """The policies, the baseline first; the spans and seeds that all of them have; and what had to be left out.
+
+    Means over different runs cannot be compared. A policy that shares no run with those before it is left out.
+    """
+    remarks = []
+    first = baseline if baseline in by_policy else next(iter(by_policy))
+    if first != baseline:
+        remarks.append(f"The baseline {baseline} has no run here: changes are against {first}.")
+    policies, keys = [first], list(by_policy[first])
+    for policy, runs in by_policy.items():
+        both = [key for key in keys if key in runs]
+        if policy != first and both:
+            policies.append(policy)
+            keys = both
+        elif policy != first:
+            remarks.append(f"{policy} is left out: it has no run with the same span and seed as the others.")
+    every = {key for policy in policies for key in by_policy[policy]}
+    if len(every) > len(keys):
+        remarks.append(f"Only the {len(keys):,} of {len(every):,} spans and seeds that all policies have are counted.")
+    return policies, keys, remarks
+
+
+def _different(tables: Sequence[Mapping[Key, Row]], keys: Sequence[Key]) -> list[Key]:
+    """The keys without repeats: a seed that changes nothing, neither jobs nor metrics, is no further observation."""
+    seen: dict[object, Key] = {}
+    for key in keys:
+        seen.setdefault(tuple((runs[key]["workload_sha256"], *map(repr, _metrics(runs[key]))) for runs in tables), key)
+    return list(seen.values())
+
+
+def _metrics(row: Row) -> list[float]:
+    return [row[metric] for metric in IN_RUNS]
+
+
+def _unpairable(rows: Sequence[Row]) -> str:
+    """Why groups of jobs of these runs are no pairs; empty if they are."""
+    if any(row["keep"] != "starts" for row in rows):
+        return "the study kept metrics only, not the starts of jobs"
+    if rows[0]["counting"] != "all":
+        return f"under the rule `{rows[0]['counting']}`, policies count different jobs"
+    return ""
+
+
+def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
+    """One case of schedules of the same workload under policies of different names; the first is the baseline."""
     if pair not in PAIRINGS[1:]:
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
     first = schedules[0]
-    tables = {one.policy: groups(one, pair, counting) for one in schedules}
+    tables = {one.policy: groups(one, pair) for one in schedules}
+    if len(tables) < len(schedules):
+        raise SettingError("two of these policies have the same name")
     versus = against(tables, pair)
     return Case(
         trace=first.workload.name,
@@ -127,8 +185,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", counting: s
         processors=first.cluster.processors,
         span_s=int(first.workload.submit[-1] - first.workload.submit[0]),
         entries=tuple(
-            Entry(one.policy, summarize(one, counting=counting), 1, versus.get(one.policy, {}), partial(_itself, one))
-            for one in schedules
+            Entry(one.policy, summarize(one), 1, versus.get(one.policy, {}), partial(_itself, one)) for one in schedules
         ),
         pairing=paired_over(versus, pair),
     )
@@ -138,12 +195,8 @@ def _itself(schedule: Schedule) -> Schedule:
     return schedule
 
 
-def _workload(store: Store, rows: Sequence[Row], span: str) -> Workload:
-    return store.workload(next(row["workload_sha256"] for row in rows if row["span"] == span))
-
-
-def _reader(store: Store, row: Row | None) -> Callable[[], Schedule] | None:
-    if row is None or row["keep"] != "starts":
+def _reader(store: Store, row: Row) -> Callable[[], Schedule] | None:
+    if row["keep"] != "starts":
         return None
 
     def read() -> Schedule:
@@ -155,23 +208,23 @@ def _reader(store: Store, row: Row | None) -> Callable[[], Schedule] | None:
 
 
 def _table(store: Store, runs: Mapping[Key, Row], keys: Sequence[Key], pairing: str) -> dict[str, Floats]:
-    """Metrics of one policy, one value per pair, by metric. A run that is missing has nan."""
-    if pairing == "runs":
-        return {m: np.array([runs[key][m] if key in runs else nan for key in keys], np.float64) for m in IN_RUNS}
-    if not keys or any(row["keep"] != "starts" for row in runs.values()):
+    """Metrics of one policy by name, one value per pair."""
+    if not keys:
         return {}
+    if pairing == "runs":
+        return {metric: np.array([runs[key][metric] for key in keys], np.float64) for metric in IN_RUNS}
     parts = []
     for key in keys:
         schedule = store.schedule(runs[key]["run"])
         assert schedule is not None  # noqa: S101 - its starts were kept
-        parts.append(groups(schedule, pairing, runs[key]["counting"]))
+        parts.append(groups(schedule, pairing))
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in IN_GROUPS}
 
 
-def groups(schedule: Schedule, pairing: str, counting: str = "all") -> dict[str, Floats]:
-    """Metrics of the weeks or users of a schedule, one value each."""
-    group, names = (weeks if pairing == "weeks" else users)(schedule, counting)
-    found = by_group(outcomes(schedule, counting), group, len(names))
+def groups(schedule: Schedule, pairing: str) -> dict[str, Floats]:
+    """Metrics of the weeks or users of a schedule, one value each, over all jobs."""
+    group, names = (weeks if pairing == "weeks" else users)(schedule)
+    found = by_group(outcomes(schedule), group, len(names))
     return {metric: found[metric] for metric in IN_GROUPS}
 
 

@@ -67,6 +67,6 @@ def _probe(task: Task, workload: Workload) -> float:
             workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.cell.estimate,
             feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
         )  # fmt: skip
-    except Exception:  # a policy is the user's code and may raise anything
+    except (Exception, SystemExit):  # a policy is the user's code and may raise anything
         return UNKNOWN_S
     return (time.process_time() - clock) / max(len(workload), 1)

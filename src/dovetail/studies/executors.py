@@ -94,6 +94,8 @@ def _dask(address: str, store: Path) -> Iterator[Executor]:
             blind = [worker for worker, sees in client.run(_sees, str(store)).items() if not sees]
         except Exception as error:  # whatever a foreign Python says where Dovetail is missing or another version
             raise ExecutorError(f"the Dask workers cannot run Dovetail: {type(error).__name__}: {error}") from error
+        if not client.nthreads():  # type: ignore[no-untyped-call]
+            raise ExecutorError(f"the Dask scheduler at {address} has no workers: start some (dask worker {address})")
         if blind:
             raise ExecutorError(
                 f"these Dask workers do not see {store}: {', '.join(blind)}; put the store on a file system they share"
@@ -136,11 +138,8 @@ def _slurm(workers: int, settings: dict[str, Any], store: Path) -> Iterator[Exec
     executor = JobArrays(inner)
     try:
         yield executor
-    except BaseException:
-        executor.cancel()
-        raise
     finally:
-        executor.shutdown(wait=True)
+        executor.shutdown(cancel_futures=True)
 
 
 class JobArrays(Executor):
@@ -178,23 +177,23 @@ class JobArrays(Executor):
                 for future, _, _ in fresh:
                     future.set_exception(ExecutorError(f"Slurm took no job: {error}"))
             for future, job in list(self._jobs.items()):
-                if job.done():
-                    self._settle(future, self._jobs.pop(future))
+                self._settle(future, job)
 
     def _settle(self, future: Future[Any], job: Any) -> None:
+        """Hand on how a job ended, if it has. Whatever goes wrong on the way is told to who waits for it."""
         try:
+            if not job.done():
+                return
             future.set_result(job.result())
         except Exception as error:
             future.set_exception(error)
-
-    def cancel(self) -> None:
-        """Take back every job that has not ended."""
-        for job in list(self._jobs.values()):
-            job.cancel(check=False)
+        del self._jobs[future]
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        if cancel_futures:
-            self.cancel()
+        """Submit nothing more; with `cancel_futures`, also take back every job that has not ended."""
         self._ended.set()
-        if wait:
-            self._thread.join()
+        if wait or cancel_futures:
+            self._thread.join()  # an array that is being submitted is known when it returns
+        if cancel_futures:
+            for job in self._jobs.values():
+                job.cancel(check=False)

@@ -7,25 +7,36 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from os.path import expandvars
 from pathlib import Path
 from typing import Any
 
 from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.model.workload import Workload
-from dovetail.studies.spec import Match, Study, Trace, line_of, placed
+from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
 from dovetail.units import parse_duration
 from dovetail.workloads.clean import clean
 from dovetail.workloads.scenario import RANDOM, apply, span, stretches
 from dovetail.workloads.source import read_workload
 from dovetail.workloads.synthetic import lublin
 
-ROOMS = ("model", "kernels", "predict", "policies", "engine", "metrics")
+ROOMS = ("units.py", "model", "kernels", "predict", "policies", "engine", "metrics", "studies/work.py")
 """The code that matters: an edit in any of these may change a schedule or a metric."""
+
+MOST_CELLS = 1_000_000
+"""Cells of a study: more would not end in a year."""
 
 NOT_USED = ("engine/contract.py", "engine/fairstart.py", "metrics/comparison.py", "metrics/groups.py")
 """Files in ROOMS that no run uses."""
+
+
+class _ScenarioError(SettingError):
+    """A scenario of the study, and what is wrong with it."""
+
+    def __init__(self, step: str, rule: str) -> None:
+        self.step = step
+        super().__init__(rule)
 
 
 @dataclass(frozen=True)
@@ -75,12 +86,13 @@ def from_plain(values: dict[str, Any]) -> Task:
     return Task(**{**values, "cell": Cell(**values["cell"])})
 
 
+@cache
 def code_hash() -> str:
-    """Hash of the sources in ROOMS."""
+    """Hash of the code that matters."""
     h = hashlib.sha256()
     root = Path(__file__).resolve().parent.parent
     for room in ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
+        for path in sorted((root / room).rglob("*.py")) or [root / room]:
             if (name := path.relative_to(root).as_posix()) not in NOT_USED:
                 h.update(name.encode())
                 h.update(path.read_bytes())
@@ -94,7 +106,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     """
     folder, code = path.resolve().parent, code_hash()
     policies = [(name, placed(name, folder)) for name in study.policies]
-    hashes = {text: _hash_of_files(text) for _, text in policies}
+    hashes = {text: hash_of_files(text) for _, text in policies}
     common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
@@ -102,6 +114,8 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     for position, trace in enumerate(study.traces):
         try:
             for scenario, seeds, label, workload in _workloads(study, trace, folder):
+                if len(tasks) + len(study.estimates) * len(policies) * len(seeds) > MOST_CELLS:
+                    raise SettingError(f"the study has more than {MOST_CELLS:,} cells")
                 if workload.digest() not in seen:
                     seen.add(workload.digest())
                     keep(workload)
@@ -113,7 +127,10 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                                 facts = (code, workload.digest(), workload.processors, len(workload))
                                 tasks.append(Task(cell, *facts, text, hashes[text], *common))
         except DovetailError as error:
-            line = line_of(path.read_text(encoding="utf-8"), ("traces", position))
+            text = path.read_text(encoding="utf-8")
+            line = line_of(text, ("traces", position), trace.path)
+            if isinstance(error, _ScenarioError):
+                line = line_of(text, ("scenarios",), error.step)
             raise InputError(path, line, f"trace {trace.label!r}: {error}") from error
     _check_rules(study, path, used, tasks)
     return tasks
@@ -129,12 +146,20 @@ def _workloads(study: Study, trace: Trace, folder: Path) -> Iterator[tuple[str, 
         every = [*trace.scenarios, *steps]
         draws = source is None or any(step.partition("=")[0].strip() in RANDOM for step in every)
         for seeds in [[seed] for seed in study.seeds] if draws else [study.seeds]:
-            workload = _prepared(source, trace, every, seeds[0])
+            workload = _prepared(source, trace, seeds[0])
+            for step in steps:
+                try:
+                    workload = apply(workload, step, seed=seeds[0])
+                except SettingError as error:
+                    raise _ScenarioError(step, str(error)) from error
+            if not len(workload):
+                raise SettingError("no jobs are left to replay")
             for label, part in _spans(study, workload):
                 yield " ".join(steps), seeds, label, part
 
 
-def _prepared(source: Workload | None, trace: Trace, scenarios: list[str], seed: int) -> Workload:
+def _prepared(source: Workload | None, trace: Trace, seed: int) -> Workload:
+    """A trace as it is in every cell: cleaned, and with its own scenarios done."""
     if source is None:
         made = trace.generate
         assert made is not None  # noqa: S101 - a trace has one or the other (spec)
@@ -142,10 +167,8 @@ def _prepared(source: Workload | None, trace: Trace, scenarios: list[str], seed:
     if trace.processors is not None:
         source = replace(source, processors=trace.processors)
     workload = clean(replace(source, name=trace.label), trace.filters)
-    for scenario in scenarios:
+    for scenario in trace.scenarios:
         workload = apply(workload, scenario, seed=seed)
-    if not len(workload):
-        raise SettingError("no jobs are left to replay")
     if workload.processors < 1:
         raise SettingError("it does not say how large its machine is: give `processors`")
     return workload
@@ -165,6 +188,8 @@ def _spans(study: Study, workload: Workload) -> Iterator[tuple[str, Workload]]:
             yield text, part
             continue
         length_s = parse_duration("1w" if text == "weekly" else text.removeprefix("each "))
+        if (last - int(workload.submit[0])) // length_s > MOST_ITEMS:
+            raise SettingError(f"{text!r} makes more than {MOST_ITEMS:,} spans of it")
         whole = [stretch for stretch in stretches(workload, length_s) if stretch[1] <= last + 1]
         if not whole:
             raise SettingError(f"it is shorter than one span ({text})")
@@ -205,7 +230,7 @@ def _check_rules(study: Study, path: Path, used: set[int], tasks: list[Task]) ->
         raise InputError(path, 0, "the rules leave no cell")
 
 
-def _hash_of_files(policy: str) -> str:
+def hash_of_files(policy: str) -> str:
     """Hash of the user's files that a policy's text names."""
     files = [part.rpartition("=")[2] for part in policy.split(":") if part.endswith(".py")]
     if not files:

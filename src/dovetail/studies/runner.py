@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,15 +116,17 @@ class _Round:
                 return [*lost, *flying.values()], True
             ended, _ = wait(flying, timeout=0.5, return_when=FIRST_COMPLETED)
             for future in ended:
-                if isinstance(future.exception(), BrokenExecutor):
-                    return [*lost, *flying.values()], True
-                if isinstance(error := future.exception(), ExecutorError):
-                    raise error
-                batch = flying.pop(future)
-                if future.exception() is None:
+                try:
                     self._note(future.result())
-                else:
-                    lost.append(batch)
+                except BrokenExecutor:
+                    return [*lost, *flying.values()], True
+                except ExecutorError:
+                    raise
+                except CancelledError:  # nobody here cancels: the other side is gone
+                    raise ExecutorError("the executor dropped the work: is its scheduler still there?") from None
+                except Exception:
+                    lost.append(flying[future])
+                del flying[future]
             if time.monotonic() - self.told > 0.5:
                 self.tell()
         return lost, False

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +29,8 @@ from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.known import estimates as estimates_named
 from dovetail.units import parse_duration
 
+MOST_ITEMS = 10_000
+"""Policies, seeds, estimates, ... that a study may list: it would not end in a lifetime."""
 MOST_BYTES = 1_000_000
 """A study is written by hand; a larger file is something else."""
 
@@ -128,26 +131,39 @@ class Study(_Part):
     def _distinct_policies(cls, value: list[str]) -> list[str]:
         return _distinct(value, "policy")
 
+    @field_validator("scenarios")
+    @classmethod
+    def _distinct_scenarios(cls, value: list[list[str]]) -> list[list[str]]:
+        _distinct([" ".join(steps) for steps in value], "scenario")
+        return value
+
     @field_validator("spans")
     @classmethod
     def _readable_spans(cls, value: list[str]) -> list[str]:
         for text in value:
-            if text not in ("all", "weekly") and ".." not in text:
-                match = re.match(r"each (.+)$", text)
-                if not match or parse_duration(match[1]) < 1:
-                    raise ValueError(f"no span {text!r}: write all, weekly, each 30d, or 0d..30d")
+            each, ends = re.fullmatch(r"each (.+)", text), re.fullmatch(r"(.+)\.\.(.+)", text)
+            if each:
+                good = parse_duration(each[1]) > 0
+            elif ends:
+                good = parse_duration(ends[1]) < parse_duration(ends[2])
+            else:
+                good = text in ("all", "weekly")
+            if not good:
+                raise ValueError(f"no span {text!r}: write all, weekly, each 30d, or 0d..30d")
         return _distinct(value, "span")
 
     @field_validator("seeds", mode="before")
     @classmethod
     def _counted_seeds(cls, value: Any) -> Any:
-        return list(range(value)) if isinstance(value, int) and not isinstance(value, bool) else value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return list(range(min(value, MOST_ITEMS + 1)))
+        return value
 
     @field_validator("seeds")
     @classmethod
     def _good_seeds(cls, value: list[int]) -> list[int]:
-        if any(not 0 <= seed < 2**31 for seed in value) or len(set(value)) != len(value):
-            raise ValueError("seeds are different whole numbers from 0 to 2^31 - 1, or how many of them")
+        if any(not 0 <= seed < 2**31 for seed in value) or len(set(value)) != len(value) or len(value) > MOST_ITEMS:
+            raise ValueError(f"seeds are up to {MOST_ITEMS:,} different whole numbers from 0 to 2^31 - 1, or how many")
         return value
 
     @field_validator("every")
@@ -182,9 +198,10 @@ class Study(_Part):
 
 
 def _distinct(values: list[str], what: str) -> list[str]:
-    for value in values:
-        if values.count(value) > 1:
-            raise ValueError(f"the {what} {value!r} is given twice")
+    if len(values) > MOST_ITEMS:
+        raise ValueError(f"{len(values):,} times a {what}; at most {MOST_ITEMS:,}")
+    if len(set(values)) < len(values):
+        raise ValueError(f"the {what} {next(v for v in values if values.count(v) > 1)!r} is given twice")
     return values
 
 
@@ -197,6 +214,8 @@ def _spelled(table: dict[str, Any]) -> list[str]:
     if not settings:
         return [name]
     choices = [[(key, one) for one in (v if isinstance(v, list) else [v])] for key, v in settings.items()]
+    if (many := prod(len(values) for values in choices)) > MOST_ITEMS:
+        raise ValueError(f"the settings of {name!r} make {many:,} policies; at most {MOST_ITEMS:,}")
     return [f"{name}:" + ",".join(f"{key}={value}" for key, value in chosen) for chosen in product(*choices)]
 
 
@@ -212,7 +231,9 @@ def read_study(path: str | Path) -> Study:
         raise InputError(path, 0, f"cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise InputError(path, 0, "not a text in UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise InputError(path, 0, "not a study: its lists are nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError is one; so is a number of more digits than Python reads
         at = re.search(r"at line (\d+)", str(error))
         raise InputError(path, int(at[1]) if at else 0, f"not TOML: {error}") from error
     try:

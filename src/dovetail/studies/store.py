@@ -15,6 +15,7 @@ import json
 import os
 import struct
 import time
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,7 @@ import numpy as np
 from dovetail.errors import InputError
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Ints, SetAside, Workload
 from dovetail.workloads.parquet import read_parquet, write_parquet
 from dovetail.workloads.streams import beside
 
@@ -71,11 +72,15 @@ class Store:
     def keep(self, workload: Workload) -> None:
         """Put a workload into the store, if it is not there."""
         path = self._workloads / f"{workload.digest()}.parquet"
-        if not path.exists():
-            write_parquet(workload, path)
+        if not path.exists():  # without the list of lines set aside: the steps say how many, and spans would repeat it
+            write_parquet(replace(workload, set_aside=SetAside()), path)
 
     def workload(self, sha256: str) -> Workload:
-        return _read(self._workloads / f"{sha256}.parquet")
+        path = self._workloads / f"{sha256}.parquet"
+        try:
+            return _read(path)
+        except InputError as error:
+            raise InputError(path, 0, f"{error.rule}; delete it and run the study again") from error
 
     def write(self, name: str, row: dict[str, Any], metrics: dict[str, float], starts: dict[str, Ints | None]) -> None:
         """Keep a run: it is there, whole and on disk, when this returns."""
@@ -91,8 +96,6 @@ class Store:
         frame = frame.with_columns(inside.to_struct("metrics"), *lists)
         with beside(self._runs / f"{name}.parquet") as new:
             frame.write_parquet(new, compression="zstd", statistics=False)
-            with new.open("rb") as written:
-                os.fsync(written.fileno())
 
     def frame(self, names: set[str] | None = None) -> pl.DataFrame:
         """One row per run (of all, or of those named), without the starts, in order of the names."""
@@ -138,8 +141,10 @@ class Store:
         path = self.path / "study.json"
         try:
             about = json.loads(path.read_text(encoding="utf-8"))
+            if not all(isinstance(text, str) for text in (about["name"], about["baseline"], *about["runs"])):
+                raise TypeError("name, baseline and runs are texts")
             return {key: about[key] for key in ("name", "baseline", "text", "runs")}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(path, 0, f"not a store's: {error!r}; `dovetail study run` writes it") from error
 
     def digest(self) -> str:

@@ -41,7 +41,7 @@ def _tried(store: str, values: dict[str, Any]) -> dict[str, Any]:
         _run(Path(store), task)
     except DovetailError as wrong:
         error = str(wrong)
-    except Exception as wrong:  # a policy is the user's code: whatever it raises ends its cell and no other
+    except (Exception, SystemExit) as wrong:  # a policy is the user's code: what it raises ends its cell and no other
         error = f"{type(wrong).__name__}: {wrong}"
     return {"name": task.name, "cpu_s": time.process_time() - clock, "error": error}
 
@@ -52,11 +52,17 @@ def _run(path: Path, task: Task) -> None:
     import numpy as np
 
     from dovetail.engine.replay import replay
+    from dovetail.errors import DovetailError
     from dovetail.metrics import summarize
     from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy
+    from dovetail.studies.grid import code_hash, hash_of_files
     from dovetail.studies.store import Store
 
+    if task.code != code_hash():
+        raise DovetailError("this worker has another version of Dovetail than the command that sent it the cell")
+    if task.policy_sha256 != hash_of_files(task.policy):
+        raise DovetailError("the policy's file has changed since the study began; run it again")
     store = Store(path)
     workload = store.workload(task.workload_sha256)
     clock = time.process_time()

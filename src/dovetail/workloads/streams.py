@@ -135,10 +135,13 @@ def regular_file(path: Path) -> Path:
 
 @contextmanager
 def beside(path: Path) -> Iterator[Path]:
-    """A new path in the same folder, becoming `path` at the end: readers see the old file or the new one."""
+    """A new path in the same folder, becoming `path` at the end, when it is on disk: readers see the old file or the
+    new one, even after a crash."""
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         yield new
+        with new.open("rb") as written:
+            os.fsync(written.fileno())
         os.replace(new, path)
     except OSError as error:
         raise InputError(path, 0, f"cannot be written: {error.strerror or error}") from error
