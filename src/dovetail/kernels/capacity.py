@@ -16,6 +16,8 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     fits_plan(cap, job, at, length)     whether it fits into the plan at that instant
     reserve(cap, job, at, length)       put it into the plan
     unreserve(cap, job, at, length)     take it out again
+    remember_plan(cap, memory)          copy the plan to memory of its size
+    recall_plan(cap, memory)            make the plan what it was then
     room(cap, running, waiting)         whether the arrays have room for so many jobs that run, and wait with a place
 """
 
@@ -37,4 +39,6 @@ earliest_fit = seam("earliest_fit")
 fits_plan = seam("fits_plan")
 reserve = seam("reserve")
 unreserve = seam("unreserve")
+remember_plan = seam("remember_plan")
+recall_plan = seam("recall_plan")
 room = seam("room")

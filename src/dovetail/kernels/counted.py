@@ -167,6 +167,16 @@ def _advance_plan(cap: Counted, now: int) -> None:
 
 
 @inner
+def _remember_plan(cap: Counted, memory: Ints) -> None:
+    copy(cap.plan, Profile(memory, cap.plan.width))
+
+
+@inner
+def _recall_plan(cap: Counted, memory: Ints) -> None:
+    copy(Profile(memory, cap.plan.width), cap.plan)
+
+
+@inner
 def _room(cap: Counted, running: int, jobs: int) -> bool:
     # A running job is one instant of a profile, its end; a reservation is two. Two more are now and now + 1.
     most = min(entries_most(cap.running), entries_most(cap.plan))
@@ -189,5 +199,7 @@ answers(
     reserve=_reserve,
     unreserve=_unreserve,
     advance_plan=_advance_plan,
+    remember_plan=_remember_plan,
+    recall_plan=_recall_plan,
     room=_room,
 )

@@ -98,7 +98,31 @@ class ConservativeRule(NamedTuple):
     """Estimates are upper bounds of the run times: no running job can outlive one."""
 
 
-Rule = ListRule | SlackRule | ConservativeRule
+class PlanRule(NamedTuple):
+    """A planner: an objective, a budget, a window."""
+
+    order: int
+    backfill: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    first: int
+    """Order by which jobs get into a window that does not hold all of them, and in which the rest is placed."""
+    window: int
+    decodes: int
+    seed: int
+    level: int
+    """Of PaSF."""
+    hot: float
+    cold: float
+    weights: Floats
+    """Of the terms of the objective."""
+    space: Any
+    """Working space (search.py)."""
+
+
+Rule = ListRule | SlackRule | ConservativeRule | PlanRule
 
 
 @inner

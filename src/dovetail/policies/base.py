@@ -10,7 +10,8 @@ import numpy as np
 
 from dovetail.kernels import run as layout
 from dovetail.kernels.counted import new_counted
-from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
+from dovetail.kernels.planning import fitted
+from dovetail.kernels.rules import ConservativeRule, ListRule, PlanRule, Rule, SlackRule
 from dovetail.kernels.step import step
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -33,8 +34,11 @@ class RulePolicy(Policy):
     """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
 
     @abstractmethod
-    def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
-        """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts."""
+    def rule(
+        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
+    ) -> Rule:
+        """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts. `seed`: for
+        a policy that draws."""
 
     @property
     def static_keys(self) -> bool:
@@ -48,7 +52,7 @@ class RulePolicy(Policy):
     def decide(self, state: State) -> Plan:
         if not len(state.waiting):
             return Plan()
-        rule = self.rule(keep=True)
+        rule = self.rule(keep=True, seed=state.seed)
         if not isinstance(rule, ConservativeRule):
             # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
@@ -56,10 +60,18 @@ class RulePolicy(Policy):
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised
         run = _run_of(state, here, self.keys(state), remembered)
+        if isinstance(rule, PlanRule):
+            for i, job in enumerate(state.waiting.tolist()):
+                run.jobs[layout.PLACE, i] = state.standing.expected.get(job, -1)
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
-        n_started = step(rule, new_counted(need, total, len(here), 3 * len(here)), run, state.now)
+        cap = new_counted(need, total, len(here), 3 * len(here))
+        n_started = step(fitted(rule, cap.plan), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
+        if isinstance(rule, PlanRule):
+            run.jobs[layout.PLACE, starts] = -1
+            places = zip(state.waiting.tolist(), run.jobs[layout.PLACE].tolist(), strict=False)
+            return Plan(starts=here[starts].tolist(), expected={job: at for job, at in places if at >= 0})
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
         rows = {
             ListRule: layout.PLACE,

@@ -67,7 +67,9 @@ class ListPolicy(RulePolicy):
             return self.reserve
         return STRICT if self.reserve == "strict" else ALL
 
-    def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
+    def rule(
+        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
+    ) -> Rule:
         given = "given" if self.static_keys else "given-per-pass"
         order = CODES[self.order if isinstance(self.order, str) else given]
         backfill = -1 if self.backfill in (None, self.order) else CODES[str(self.backfill)]
@@ -118,7 +120,9 @@ class Conservative(RulePolicy):
         if self.sweep not in SWEEPS:
             raise SettingError(f"no sweep {self.sweep!r}: choose from {', '.join(SWEEPS)}")
 
-    def rule(self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False) -> Rule:
+    def rule(
+        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
+    ) -> Rule:
         if every_s:
             raise SettingError("conservative backfilling promises starts to the second: it cannot run with --every")
         return ConservativeRule(CODES["fcfs"], -1, NEVER, 0, stop_for_news, False, SWEEPS[self.sweep], bounded)

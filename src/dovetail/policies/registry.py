@@ -14,6 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.policies.planner import TERM_NAMES, Planner
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -42,8 +43,13 @@ def policy(text: str) -> Policy:
     settings = _settings(rest, text)
     if not settings:
         return made
+    known: dict[str, Callable[[str], Any]]
     if isinstance(made, Conservative):
-        known: dict[str, Callable[[str], Any]] = {"sweep": str}
+        known = {"sweep": str}
+    elif isinstance(made, Planner):
+        known = {
+            "objective": str, "decodes": int, "window": int, "starve": parse_duration, "hot": float, "cold": float,
+        }  # fmt: skip
     else:
         known = {
             "order": _order, "reserve": _reserve, "backfill": str, "starve": parse_duration,
@@ -70,15 +76,21 @@ def names() -> list[str]:
         *(f"{order}-easy" for order in ORDERS),
         *(f"list-{order}" for order in ORDERS),
         "conservative",
+        *(f"plan-{term}" for term in TERM_NAMES),
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
+        "plan:objective=...,decodes=...,window=...,starve=...,hot=...,cold=...",
         "path/to/file.py:Name",
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative:
+def _built_in(name: str) -> ListPolicy | Conservative | Planner:
     plain = ALIASES.get(name, name)
+    if plain == "plan":
+        return Planner(name=name)
+    if plain.startswith("plan-") and plain[5:] in TERM_NAMES:
+        return Planner(objective=plain[5:], name=name)
     if plain == "conservative":
         return Conservative(name=name)
     if plain in ("easy", "list"):

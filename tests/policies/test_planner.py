@@ -1,0 +1,204 @@
+"""The planner: never worse than the lists it begins with, the same in both engines, optimal where that is known."""
+
+from __future__ import annotations
+
+import random
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from dovetail.engine.replay import replay
+from dovetail.engine.stepper import Stepper
+from dovetail.errors import SettingError
+from dovetail.kernels.compile import jit
+from dovetail.kernels.run import NEVER
+from dovetail.kernels.search import FLOAT_ROWS, PASF, RHO, SCALE, Space, _least, cost, powers
+from dovetail.metrics import af_s, awf_s, bsld, pasf_s
+from dovetail.metrics.jobs import Outcomes
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.planner import TERM_NAMES, Planner, weights
+from dovetail.policies.registry import policy
+from dovetail.referee import check_schedule
+from tests.slow import planning as slow
+from tests.slow.workloads import random_jobs, workload_of
+
+
+@jit
+def cost_at(space: Space, size: int, estimate: int, wait: float) -> float:
+    return cost(space, size, estimate, wait, 2)
+
+
+@jit
+def least(space: Space, size: int, estimate: int, wait: float) -> float:
+    return _least(space, size, estimate, wait, 2)
+
+
+@jit
+def gap(f: float, q: float, m: int) -> float:
+    return powers(f, q, m)
+
+
+KEYS = {
+    "fcfs": lambda s, job: s.submit[job],
+    "sjf": lambda s, job: s.estimate[job],
+    "saf": lambda s, job: s.size[job] * s.estimate[job],
+    "laf": lambda s, job: -s.size[job] * s.estimate[job],
+    "spf": lambda s, job: s.size[job] * s.estimate[job] ** 2,
+}
+
+
+def drawn(seed: int) -> tuple[Workload, int, Ints, bool]:
+    rng = random.Random(seed)
+    feedback = rng.random() < 0.3
+    jobs, capacity = random_jobs(rng, too_small=rng.random() < 0.4, feedback=feedback)
+    return workload_of(jobs, capacity), capacity[0], np.array([job.estimate for job in jobs], np.int64), feedback
+
+
+def planner(seed: int) -> Planner:
+    rng = random.Random(-seed)
+    objective = rng.choice([*TERM_NAMES, "af+0.5*p2sf", "bsld+awf"])
+    window, starve = rng.choice([1, 3, 100]), rng.choice([None, None, 0, 15])
+    return Planner(objective, decodes=rng.choice([0, 5, 60]), window=window, starve_s=starve)
+
+
+def test_both_engines_agree_and_the_referee_has_nothing_to_say() -> None:
+    for seed in range(150):
+        workload, processors, estimate, feedback = drawn(seed)
+        every_s = random.Random(seed + 1).choice([0, 0, 7])
+        whole, stepped = (
+            replay(
+                workload, planner(seed), cluster=Cluster(processors), estimate=estimate, feedback=feedback,
+                every_s=every_s, seed=seed, event_by_event=by_event,
+            )
+            for by_event in (False, True)
+        )  # fmt: skip
+        assert whole.start.tolist() == stepped.start.tolist(), seed
+        assert whole.passes == stepped.passes
+        assert check_schedule(whole) == []
+
+
+def watched(seed: int, chosen: Planner) -> list[tuple[State, Plan]]:
+    workload, processors, estimate, feedback = drawn(seed)
+    seen: list[tuple[State, Plan]] = []
+    stepper = Stepper(
+        workload, Cluster(processors), chosen, estimate, seed=seed, feedback=feedback,
+        see=lambda state, plan: seen.append((state, plan)),
+    )  # fmt: skip
+    stepper.advance()
+    return [(s, p) for s, p in seen if any(s.size[job] <= s.free for job in s.waiting.tolist())]
+
+
+def starts_of(state: State, plan: Plan) -> dict[int, int]:
+    return {job: state.now if job in plan.starts else plan.expected[job] for job in state.waiting.tolist()}
+
+
+@pytest.mark.parametrize("objective", TERM_NAMES)
+def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
+    """The guarantee of the design, against plans made second by second."""
+    passes = better = 0
+    for seed in range(60):
+        for state, plan in watched(seed, Planner(objective, decodes=40)):
+            got = slow.value(objective, state, starts_of(state, plan))
+            waiting = state.waiting.tolist()
+            lists = [sorted(waiting, key=lambda job, k=key: k(state, job)) for key in KEYS.values()]  # type: ignore[misc]
+            standing = state.standing.expected
+            lists.append(sorted(waiting, key=lambda job, at=standing: at.get(job, NEVER)))  # type: ignore[misc]
+            best = min(slow.value(objective, state, slow.placed(state, order)) for order in lists)
+            assert got <= best * (1 + 1e-12), (seed, state.now)
+            passes += 1
+            better += got < best * (1 - 1e-9)
+    assert passes > 500
+    assert better > 0
+
+
+@pytest.mark.parametrize("objective", ["af", "awf", "bsld"])
+def test_small_queues_are_arranged_as_well_as_any_order_can(objective: str) -> None:
+    cases = 0
+    for seed in range(60):
+        for state, plan in watched(seed, Planner(objective, decodes=400)):
+            if not 2 <= len(state.waiting) <= 5:
+                continue
+            cases += 1
+            got = slow.value(objective, state, starts_of(state, plan))
+            orders = permutations(state.waiting.tolist())
+            best = min(slow.value(objective, state, slow.placed(state, order)) for order in orders)
+            assert got == pytest.approx(best, rel=1e-12), (seed, state.now)
+    assert cases > 100
+
+
+def test_a_plan_is_a_list_plan_of_some_order() -> None:
+    """Starts are those that list scheduling gives in the order of the starts: nobody idles on purpose."""
+    for seed in range(40):
+        for state, plan in watched(seed, Planner("p2sf", decodes=30)):
+            starts = starts_of(state, plan)
+            again = slow.placed(state, sorted(starts, key=lambda job: starts[job]))
+            assert all(again[job] <= at for job, at in starts.items())
+
+
+def test_starving_jobs_come_first() -> None:
+    for seed in range(30):
+        for state, plan in watched(seed, Planner("bsld", decodes=50, starve_s=0)):
+            wanted = slow.placed(state, sorted(state.waiting.tolist(), key=lambda job: state.submit[job]))
+            assert starts_of(state, plan) == wanted
+
+
+def test_same_seed_same_starts_and_another_seed_others() -> None:
+    from dovetail.workloads.synthetic import lublin
+
+    workload = lublin(800, 32, seed=4, load=1.0)
+    starts = [replay(workload, policy("plan-awf"), seed=seed).start.tolist() for seed in (3, 3, 4)]
+    assert starts[0] == starts[1] != starts[2]
+
+
+def test_powers_and_the_least_cost() -> None:
+    rng = random.Random(5)
+    for _ in range(300):
+        q, d, m = rng.randrange(10**5), rng.randrange(1, 10**5), rng.randrange(1, 7)
+        f = q + d
+        assert gap(float(f), float(q), m) == pytest.approx((f**m - q**m) / d, rel=1e-12)
+        floats = np.zeros((FLOAT_ROWS, 8))
+        floats[SCALE, :4] = [rng.choice([0.0, 0.0, rng.random()]) for _ in range(4)]
+        floats[SCALE, PASF] *= 1e-9
+        floats[RHO, 0] = rng.uniform(0, 2e5)
+        nothing = np.zeros((0, 0), np.int64)
+        space = Space(nothing, floats, nothing, np.zeros(1, np.uint64), np.zeros(3, np.int64))
+        size = rng.randrange(1, 100)
+        low = least(space, size, d, float(q))
+        for wait in (q, q + 1, q + rng.randrange(10**6), floats[RHO, 0], floats[RHO, 0] / 2):
+            if wait >= q:
+                here = cost_at(space, size, d, float(wait))
+                assert low <= here + 1e-9 * max(abs(here), abs(low))
+
+
+def test_objectives_are_the_metrics() -> None:
+    for seed in range(20):
+        for state, plan in watched(seed, Planner("af", decodes=5))[:5]:
+            starts = starts_of(state, plan)
+            jobs = np.array(list(starts), np.int64)
+            wait = np.array(list(starts.values()), np.int64) - state.submit[jobs]
+            measured = Outcomes(state.size[jobs], state.estimate[jobs], wait)
+            wanted = {"af": af_s(measured), "awf": awf_s(measured), "bsld": bsld(measured), "p2sf": pasf_s(measured, 2)}
+            for name, number in wanted.items():
+                assert slow.value(name, state, starts) == pytest.approx(number, rel=1e-12)
+
+
+def test_names_and_settings() -> None:
+    made = policy("plan:objective=af+0.5*p2sf,decodes=50,window=20,starve=2d,hot=1,cold=0.1")
+    assert made == Planner("af+0.5*p2sf", 50, 20, 172_800, 1.0, 0.1, name=made.name)
+    assert policy("plan-bsld") == Planner("bsld", name="plan-bsld")
+    assert weights("2*af+bsld+af") == [3.0, 0.0, 1.0, 0.0]
+    for text, says in {
+        "plan:objective=wait": "no objective 'wait': choose af, awf, bsld, p2sf",
+        "plan:objective=0*af": "its weights must be positive",
+        "plan:window=0": "must be from 1 to 10,000 jobs",
+        "plan:decodes=-1": "must be from 0 to",
+        "plan:hot=0.1,cold=1": "hot not below cold",
+        "plan:sweep=once": "no setting 'sweep'",
+        "plan-xyz": "no policy 'plan-xyz'",
+    }.items():
+        with pytest.raises(SettingError, match=says.replace("*", r"\*")):
+            policy(text)

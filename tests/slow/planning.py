@@ -1,0 +1,46 @@
+"""Plans, slowly: list scheduling second by second, and the objectives as their formulas say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dovetail.model.state import State
+
+
+def free_seconds(state: State, horizon: int) -> list[int]:
+    """Free processors in each of the next seconds, beside what runs."""
+    free = [state.processors] * horizon
+    for job in state.running.tolist():
+        for t in range(min(state.expected_end(job) - state.now, horizon)):
+            free[t] -= int(state.size[job])
+    return free
+
+
+def placed(state: State, order: Sequence[int]) -> dict[int, int]:
+    """Each job of an order in turn at its earliest fit."""
+    horizon = 2 + sum(int(state.estimate[job]) for job in [*state.running.tolist(), *order])
+    free = free_seconds(state, horizon)
+    starts = {}
+    for job in order:
+        size, length = int(state.size[job]), int(state.estimate[job])
+        at = next(t for t in range(horizon) if all(f >= size for f in free[t : t + length]) and t + length <= horizon)
+        for t in range(at, at + length):
+            free[t] -= size
+        starts[job] = state.now + at
+    return starts
+
+
+def value(objective: str, state: State, starts: dict[int, int]) -> float:
+    """AF, AWF, BSLD (bound 10 s) or P2SF of a plan, with estimates for run times."""
+    rows = []
+    for job, at in starts.items():
+        d, q = int(state.estimate[job]), at - int(state.submit[job])
+        rows.append((int(state.size[job]), d, q, q + d))
+    if objective == "af":
+        return sum(f for *_, f in rows) / len(rows)
+    if objective == "awf":
+        return sum(r * d * f for r, d, _, f in rows) / sum(r * d for r, d, _, _ in rows)
+    if objective == "bsld":
+        return sum(max(1.0, f / max(d, 10)) for _, d, _, f in rows) / len(rows)
+    over = sum(r * (f**4 - q**4) for r, _, q, f in rows)
+    return 0.75 * over / sum(r * (f**3 - q**3) for r, _, q, f in rows)
