@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -106,6 +108,17 @@ def test_compare_tells_policies_of_one_name_apart(tmp_path: Path) -> None:
     assert "--pair users" in text
     again = run("compare", trace, "easy", "easy", "--no-open")
     assert (again.returncode, "given twice" in again.stderr) == (2, True)
+
+
+def test_a_missing_library_is_named(study: Path, tmp_path: Path) -> None:
+    arguments = ["dovetail", "report", str(study.with_suffix(".store")), "-o", str(tmp_path / "x.html")]
+    script = f"import sys; sys.modules['jinja2'] = None; sys.argv = {arguments}\n"
+    script += "from dovetail.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "dovetail: this needs the package jinja2, of an extra that is not installed: pip install jinja2\n"
+    )
 
 
 @pytest.mark.parametrize(

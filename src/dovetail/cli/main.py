@@ -49,6 +49,12 @@ def main() -> None:
     """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
     try:
         app()
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] == "dovetail":
+            raise
+        text = f"this needs the package {error.name}, of an extra that is not installed: pip install {error.name}"
+        print(f"dovetail: {text}", file=sys.stderr)
+        raise SystemExit(2) from None
     except (DovetailError, OSError, MemoryError) as error:
         # Messages name files and quote what they hold: nothing of it may speak to the terminal.
         text = "\n".join(printable(line, 2_000) for line in (str(error) or "out of memory").split("\n"))

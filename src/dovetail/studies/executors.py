@@ -84,7 +84,7 @@ def _dask(address: str, store: Path) -> Iterator[Executor]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ExecutorError("--on dask:// needs the package `distributed`: pip install 'dovetail[dask]'") from error
+        raise ExecutorError("--on dask:// needs the package `distributed`: pip install distributed") from error
     try:
         client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
@@ -128,7 +128,7 @@ def _slurm(workers: int, settings: dict[str, Any], store: Path) -> Iterator[Exec
     try:
         import submitit
     except ImportError as error:
-        raise ExecutorError("--on slurm needs the package `submitit`: pip install 'dovetail[slurm]'") from error
+        raise ExecutorError("--on slurm needs the package `submitit`: pip install submitit") from error
     if not shutil.which("sbatch"):
         raise ExecutorError("--on slurm needs Slurm's commands (sbatch, sacct) on this machine, and they are not here")
     inner = submitit.AutoExecutor(folder=store / "slurm" / "%j", cluster="slurm")

@@ -155,6 +155,4 @@ def _need_ortools() -> None:
     try:
         import ortools.sat.python.cp_model  # noqa: F401
     except ImportError as missing:
-        raise SettingError(
-            "CP-SAT is in OR-Tools, which is not installed: pip install 'dovetail[planner]'"
-        ) from missing
+        raise SettingError("CP-SAT is in OR-Tools, which is not installed: pip install ortools") from missing
