@@ -13,10 +13,11 @@ from dovetail import metrics
 from dovetail.engine.replay import replay
 from dovetail.metrics import Outcomes
 from dovetail.metrics.exact import Floats, exact_dot
-from dovetail.metrics.groups import WEEK_S, by_group, users, weeks
+from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Step
 from dovetail.policies.registry import policy
+from dovetail.units import WEEK_S
 from dovetail.workloads.source import read_workload
 from tests.conftest import TRACES, needs_traces
 from tests.metrics.schedules import feasible, schedule_of

@@ -32,8 +32,9 @@ def written(folder: Path, text: str = SMALL) -> Path:
 
 def prepared(path: Path, store: Store) -> list[Task]:
     store.create()
-    tasks = tasks_of(read_study(path), path, store.keep)
-    store.write_study({"name": "small", "baseline": "easy", "text": "", "runs": [task.name for task in tasks]})
+    study = read_study(path)
+    tasks = tasks_of(study, path, store.keep)
+    store.write_study(study, "", [task.name for task in tasks])
     warm_up(tasks, print)
     return tasks
 

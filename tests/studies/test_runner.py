@@ -162,8 +162,8 @@ def test_batches_hold_each_task_once_and_share_a_workload() -> None:
         for n in range(200)
     ]
     costs = {task.name: rng.uniform(0.01, 0.4) for task in tasks}
-    for batch_s, workers in ((0.5, 2), (30.0, 2)):
-        made = batches(tasks, costs, Engine(None, workers, batch_s, 4))  # type: ignore[arg-type]
+    for batch_s, workers, few in ((0.5, 2, False), (30.0, 2, True)):
+        made = batches(tasks, costs, Engine(None, workers, batch_s, 4, few))  # type: ignore[arg-type]
         assert sorted(task.name for batch in made for task in batch) == sorted(costs)
         totals = [sum(costs[task.name] for task in batch) for batch in made]
         assert totals == sorted(totals, reverse=True)

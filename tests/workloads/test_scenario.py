@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dovetail.errors import SettingError
 from dovetail.model.workload import Provenance, Workload
+from dovetail.units import WEEK_S
 from dovetail.workloads.scenario import (
-    WEEK_S,
     apply,
     offered_load,
     sample,

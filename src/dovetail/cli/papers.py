@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli.prepare import Json, print_json, say
-from dovetail.cli.study import progress
+from dovetail.cli.study import shown
 
 if TYPE_CHECKING:
     from dovetail.studies.papers.page import Runs
@@ -76,17 +76,9 @@ def run_command(
 
 
 def _run(found: Reproduction, runs: Runs, on: str, workers: int | None) -> int:
-    """Run what is missing; on Ctrl-C say that what is there stays."""
+    """Run what is missing."""
     from dovetail.studies.executors import engine
     from dovetail.studies.papers.reproduce import run_tasks
 
-    wanted = {task.name for task in runs.tasks}
-    missing = len(wanted - runs.store.names())
-    say(f"{len(wanted):,} runs, {len(wanted) - missing:,} of them in {runs.store.path}; {missing:,} to run on {on}")
-    try:
-        with progress(missing) as tell:
-            return run_tasks(runs, engine(on, workers, runs.store.path.resolve()), say, tell)
-    except KeyboardInterrupt:
-        kept = len(wanted & runs.store.names())
-        say(f"stopped; {kept:,} runs are kept. The same command goes on from there.")
-        raise typer.Exit(130) from None
+    with shown({task.name for task in runs.tasks}, runs.store, on) as tell:
+        return run_tasks(runs, engine(on, workers, runs.store.path.resolve()), say, tell)

@@ -69,23 +69,11 @@ def run_command(
     there = Store(_store(path, store))
     chosen = engine(on, workers, there.path.resolve())
     study, tasks, costs = _prepare(path, there)
-    there.write_study(
-        {
-            "name": study.name,
-            "baseline": study.baseline or study.policies[0],
-            "text": path.read_text(encoding="utf-8"),
-            "runs": [task.name for task in tasks],
-        }
-    )
-    before = len(there.names() & costs.keys())
-    say(f"{len(tasks):,} cells, {before:,} of them in {there.path}; {len(tasks) - before:,} to run on {on}")
+    names = [task.name for task in tasks]
+    there.write_study(study, path.read_text(encoding="utf-8"), names)
     began = time.monotonic()
-    try:
-        with progress(len(tasks) - before) as tell:
-            outcome = run_missing(tasks, there, chosen, costs, tell)
-    except KeyboardInterrupt:
-        say(f"stopped; {len(there.names() & costs.keys()):,} runs are kept. The same command goes on from there.")
-        raise typer.Exit(130) from None
+    with shown(set(names), there, on) as tell:
+        outcome = run_missing(tasks, there, chosen, costs, tell)
     _finish(tasks, there, outcome, time.monotonic() - began, as_json)
 
 
@@ -163,7 +151,8 @@ def _prepare(path: Path, store: Store) -> tuple[Study, list[Task], dict[str, flo
     study = read_study(path)
     store.create()
     tasks = tasks_of(study, path, store.keep)
-    warm_up(tasks, say)
+    there = store.names()
+    warm_up([task for task in tasks if task.name not in there], say)
     return study, tasks, costs(tasks, store)
 
 
@@ -208,7 +197,20 @@ def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) ->
 
 
 @contextmanager
-def progress(cells: int) -> Iterator[Callable[[Standing], None]]:
+def shown(wanted: set[str], store: Store, on: str) -> Iterator[Callable[[Standing], None]]:
+    """Say what is there and what is to be run, and how far it is; on Ctrl-C say that what is done stays."""
+    left = len(wanted - store.names())
+    say(f"{len(wanted):,} cells, {len(wanted) - left:,} of them in {store.path}; {left:,} to run on {on}")
+    try:
+        with _progress(left) as tell:
+            yield tell
+    except KeyboardInterrupt:
+        say(f"stopped; {len(wanted & store.names()):,} runs are kept. The same command goes on from there.")
+        raise typer.Exit(130) from None
+
+
+@contextmanager
+def _progress(cells: int) -> Iterator[Callable[[Standing], None]]:
     """One bar for all cells on a terminal; elsewhere a line now and then."""
     from rich.console import Console
 

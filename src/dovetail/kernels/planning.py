@@ -8,18 +8,14 @@ import numpy as np
 
 from dovetail.kernels.capacity import earliest_fit, fits_now, open_plan, recall_plan, reserve, start
 from dovetail.kernels.compile import inner
-from dovetail.kernels.order import key_of, sort_by_key
 from dovetail.kernels.profile import Profile, entries_most, new_profile
-from dovetail.kernels.rules import PlanRule
+from dovetail.kernels.rules import PlanRule, sort_waiting
 from dovetail.kernels.run import (
-    ARRIVE,
     BACK_KEY,
     ESTIMATE,
     ORDER,
     PLACE,
     QUEUE,
-    SIZE,
-    SPARE,
     STARTED,
     WAITING,
     Run,
@@ -69,12 +65,11 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
         fits = fits or fits_now(cap, queue[i])
     if not fits:
         return 0
-    order = run.lists[ORDER]
-    for i in range(n):
-        order[i] = queue[i]
     window = min(n, rule.window)
+    order = queue
     if n > window:
-        _choose(rule, run, now, n)
+        order = run.lists[ORDER]
+        sort_waiting(run, rule, now, rule.first, run.keys[BACK_KEY], order)
     ints = rule.space.ints
     for i in range(window):
         ints[JOBS, i] = order[i]
@@ -98,26 +93,6 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
             run.lists[STARTED, started] = job
             started += 1
     return started
-
-
-@inner
-def _choose(rule: PlanRule, run: Run, now: int, n: int) -> None:
-    """Sort the waiting jobs so that those for the window come first: the starving by arrival, then by key."""
-    order, key = run.lists[ORDER], run.keys[BACK_KEY]
-    m = 0
-    for i in range(n):
-        job = run.lists[QUEUE, i]
-        if now - run.jobs[ARRIVE, job] >= rule.starve_s:
-            order[m] = job
-            m += 1
-    starving: int = np.int64(m)  # type: ignore[assignment]  # a literal would compile the sort once more
-    for i in range(n):
-        job = run.lists[QUEUE, i]
-        if now - run.jobs[ARRIVE, job] < rule.starve_s:
-            key[job] = key_of(rule.first, run.jobs[ARRIVE, job], run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
-            order[m] = job
-            m += 1
-    sort_by_key(order, starving, n, key, run.lists[SPARE])
 
 
 answers(PlanRule, decide=_decide_plan)

@@ -132,7 +132,7 @@ def by_arrival(rule: Any) -> bool:
 
 
 @inner
-def _sorted(run: Run, rule: Any, now: int, code: int, key: Floats, out: Ints) -> None:
+def sort_waiting(run: Run, rule: Any, now: int, code: int, key: Floats, out: Ints) -> None:
     """Write the waiting jobs to `out` in the order of this pass: the starving first, then by key."""
     n = run.info[WAITING]
     m = 0
@@ -157,10 +157,10 @@ def _sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
     queue, back = run.lists[QUEUE], run.lists[BACK_QUEUE]
     if by_arrival(rule):
         queue = run.lists[ORDER]
-        _sorted(run, rule, now, rule.order, run.keys[KEY], queue)
+        sort_waiting(run, rule, now, rule.order, run.keys[KEY], queue)
         if rule.backfill >= 0:
             back = run.lists[BACK_ORDER]
-            _sorted(run, rule, now, rule.backfill, run.keys[BACK_KEY], back)
+            sort_waiting(run, rule, now, rule.backfill, run.keys[BACK_KEY], back)
     return queue, back
 
 

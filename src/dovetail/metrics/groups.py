@@ -6,16 +6,13 @@ policy changes, the workload: group i holds the same jobs whichever policy ran t
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from dovetail.metrics.exact import Floats
 from dovetail.metrics.jobs import Outcomes, counted, slowdowns
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
-
-WEEK_S: Final = 7 * 86400
+from dovetail.units import WEEK_S
 
 
 def weeks(schedule: Schedule, counting: str = "all") -> tuple[Ints, Ints]:

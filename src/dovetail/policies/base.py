@@ -60,28 +60,25 @@ class RulePolicy(Policy):
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised
         run = _run_of(state, here, self.keys(state), remembered)
-        if isinstance(rule, PlanRule):
-            for i, job in enumerate(state.waiting.tolist()):
-                run.jobs[layout.PLACE, i] = state.standing.expected.get(job, -1)
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
         cap = new_counted(need, total, len(here), 3 * len(here))
         n_started = step(fitted(rule, cap.plan), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
-        if isinstance(rule, PlanRule):
-            run.jobs[layout.PLACE, starts] = -1
-            places = zip(state.waiting.tolist(), run.jobs[layout.PLACE].tolist(), strict=False)
-            return Plan(starts=here[starts].tolist(), expected={job: at for job, at in places if at >= 0})
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
         rows = {
             ListRule: layout.PLACE,
             SlackRule: layout.PROMISED_FIRST,
             ConservativeRule: layout.PROMISED_LAST,
+            PlanRule: layout.PLACE,
         }
-        promised = run.jobs[rows[type(rule)]]
-        promised[starts] = state.now if isinstance(rule, ConservativeRule) else -1
-        pairs = zip(state.waiting.tolist(), promised.tolist(), strict=False)
-        return Plan(starts=here[starts].tolist(), promised={job: at for job, at in pairs if at >= 0})
+        told = run.jobs[rows[type(rule)]]
+        told[starts] = state.now if isinstance(rule, ConservativeRule) else -1
+        pairs = zip(state.waiting.tolist(), told.tolist(), strict=False)
+        known = {job: at for job, at in pairs if at >= 0}
+        if isinstance(rule, PlanRule):  # a planner changes its mind: it promises nothing
+            return Plan(starts=here[starts].tolist(), expected=known)
+        return Plan(starts=here[starts].tolist(), promised=known)
 
 
 def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> layout.Run:
@@ -96,6 +93,7 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     jobs[layout.SEEN] = 0
     for i, job in enumerate(state.waiting.tolist()):
         jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = promised.get(job, -1)
+        jobs[layout.PLACE, i] = state.standing.expected.get(job, -1)
     info = np.zeros(layout.INFO, np.int64)
     info[layout.NOW] = state.now
     info[layout.WAITING], info[layout.RUNNING] = waiting, running

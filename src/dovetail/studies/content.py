@@ -152,12 +152,9 @@ def _different(tables: Sequence[Mapping[Key, Row]], keys: Sequence[Key]) -> list
     """The keys without repeats: a seed that changes nothing, neither jobs nor metrics, is no further observation."""
     seen: dict[object, Key] = {}
     for key in keys:
-        seen.setdefault(tuple((runs[key]["workload_sha256"], *map(repr, _metrics(runs[key]))) for runs in tables), key)
+        told = tuple(repr([runs[key][fact] for fact in ("workload_sha256", *IN_RUNS)]) for runs in tables)
+        seen.setdefault(told, key)
     return list(seen.values())
-
-
-def _metrics(row: Row) -> list[float]:
-    return [row[metric] for metric in IN_RUNS]
 
 
 def _unpairable(rows: Sequence[Row]) -> str:
@@ -196,15 +193,13 @@ def _itself(schedule: Schedule) -> Schedule:
 
 
 def _reader(store: Store, row: Row) -> Callable[[], Schedule] | None:
-    if row["keep"] != "starts":
-        return None
+    return partial(_schedule, store, row) if row["keep"] == "starts" else None
 
-    def read() -> Schedule:
-        schedule = store.schedule(row["run"])
-        assert schedule is not None  # noqa: S101 - its starts were kept
-        return schedule
 
-    return read
+def _schedule(store: Store, row: Row) -> Schedule:
+    schedule = store.schedule(row["run"])
+    assert schedule is not None  # noqa: S101 - its starts were kept
+    return schedule
 
 
 def _table(store: Store, runs: Mapping[Key, Row], keys: Sequence[Key], pairing: str) -> dict[str, Floats]:
@@ -213,11 +208,7 @@ def _table(store: Store, runs: Mapping[Key, Row], keys: Sequence[Key], pairing: 
         return {}
     if pairing == "runs":
         return {metric: np.array([runs[key][metric] for key in keys], np.float64) for metric in IN_RUNS}
-    parts = []
-    for key in keys:
-        schedule = store.schedule(runs[key]["run"])
-        assert schedule is not None  # noqa: S101 - its starts were kept
-        parts.append(groups(schedule, pairing))
+    parts = [groups(_schedule(store, runs[key]), pairing) for key in keys]
     return {metric: np.concatenate([part[metric] for part in parts]) for metric in IN_GROUPS}
 
 

@@ -37,6 +37,8 @@ class Engine:
     """Cells are handed out together up to so much estimated CPU time."""
     batches: int
     """How many batches are handed out at most at one instant."""
+    few: bool = False
+    """A batch has a start-up of its own: about four for each worker are enough."""
 
 
 def engine(on: str, workers: int | None, store: Path) -> Engine:
@@ -49,7 +51,7 @@ def engine(on: str, workers: int | None, store: Path) -> Engine:
         return Engine(lambda: _dask(address, store), workers or 1, 1.0, 10**9)
     if on == "slurm" or on.startswith("slurm:"):
         count, settings = workers or 8, _slurm_settings(on.partition(":")[2])
-        return Engine(lambda: _slurm(count, settings, store), count, 30.0, 10**9)
+        return Engine(lambda: _slurm(count, settings, store), count, 30.0, 10**9, few=True)
     raise SettingError(f"--on {on!r}: choose local, dask://HOST:PORT, slurm, or slurm:partition=NAME,time=2h")
 
 

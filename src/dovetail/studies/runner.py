@@ -77,17 +77,19 @@ def run_missing(
 def batches(tasks: Sequence[Task], costs: Mapping[str, float], engine: Engine) -> list[Batch]:
     """Tasks in batches, the costliest batch first. A batch shares one workload, so that it is read once."""
     total = sum(costs[task.name] for task in tasks)
-    most_s = max(engine.batch_s, total / (4 * engine.workers)) if engine.batch_s >= 30 else engine.batch_s
-    made: list[tuple[float, Batch]] = []
-    held: dict[str, int] = {}
+    most_s = max(engine.batch_s, total / (4 * engine.workers)) if engine.few else engine.batch_s
+    made: list[Batch] = []
+    cost_s: list[float] = []
+    last: dict[str, int] = {}  # the batch that a workload's next task may join
     for task in tasks:
-        cost, key = costs[task.name], task.workload_sha256
-        if key in held and made[held[key]][0] + cost <= most_s:
-            made[held[key]] = (made[held[key]][0] + cost, [*made[held[key]][1], task])
-        else:
-            held[key] = len(made)
-            made.append((cost, [task]))
-    return [batch for _, batch in sorted(made, key=lambda pair: -pair[0])]
+        at = last.get(task.workload_sha256, -1)
+        if at < 0 or cost_s[at] + costs[task.name] > most_s:
+            at = last[task.workload_sha256] = len(made)
+            made.append([])
+            cost_s.append(0.0)
+        made[at].append(task)
+        cost_s[at] += costs[task.name]
+    return [made[at] for at in sorted(range(len(made)), key=lambda at: -cost_s[at])]
 
 
 class _Round:

@@ -193,6 +193,11 @@ class Study(_Part):
         return value
 
     @property
+    def base(self) -> str:
+        """The policy that others are compared with."""
+        return self.baseline or self.policies[0]
+
+    @property
     def every_s(self) -> int:
         return parse_duration(self.every)
 

@@ -32,6 +32,8 @@ from dovetail.workloads.streams import beside
 if TYPE_CHECKING:
     import polars as pl
 
+    from dovetail.studies.spec import Study
+
 VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions")
 """Columns that differ from one execution to the next; all others are the same bytes each time."""
 
@@ -132,7 +134,9 @@ class Store:
             row["passes"], row["seed"], json.loads(row["versions"]),
         )  # fmt: skip
 
-    def write_study(self, about: dict[str, Any]) -> None:
+    def write_study(self, study: Study, text: str, runs: list[str]) -> None:
+        """Write down what is run now: the study, its text, and the names of its runs."""
+        about = {"name": study.name, "baseline": study.base, "text": text, "runs": runs}
         with beside(self.path / "study.json") as new:
             new.write_text(json.dumps(about, indent=1), encoding="utf-8")
 

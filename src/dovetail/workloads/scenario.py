@@ -14,9 +14,7 @@ import numpy.typing as npt
 
 from dovetail.errors import SettingError
 from dovetail.model.workload import Column, Ints, Step, Workload
-from dovetail.units import parse_duration
-
-WEEK_S: Final = 604_800
+from dovetail.units import WEEK_S, parse_duration
 
 
 def offered_load(workload: Workload) -> float:

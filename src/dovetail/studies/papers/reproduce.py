@@ -37,14 +37,7 @@ def tasks_for(found: Reproduction, traces: Path, store: Store) -> Runs:
         runs = Runs(traces, store, tasks_of(study, found.study, store.keep))
     more: Callable[[Runs], list[Task]] | None = getattr(_module(found), "more_tasks", None)
     runs = replace(runs, tasks=(*runs.tasks, *(more(runs) if more else ())))
-    store.write_study(
-        {
-            "name": study.name,
-            "baseline": study.baseline,
-            "text": found.study.read_text(encoding="utf-8"),
-            "runs": [task.name for task in runs.tasks],
-        }
-    )
+    store.write_study(study, found.study.read_text(encoding="utf-8"), [task.name for task in runs.tasks])
     return runs
 
 
