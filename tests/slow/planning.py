@@ -31,7 +31,7 @@ def placed(state: State, order: Sequence[int]) -> dict[int, int]:
 
 
 def value(objective: str, state: State, starts: dict[int, int]) -> float:
-    """AF, AWF, BSLD (bound 10 s) or P2SF of a plan, with estimates for run times."""
+    """AF, AWF, BSLD (bound 10 s), PaSF, mean wait or makespan of a plan, with estimates for run times."""
     rows = []
     for job, at in starts.items():
         d, q = int(state.estimate[job]), at - int(state.submit[job])
@@ -42,5 +42,12 @@ def value(objective: str, state: State, starts: dict[int, int]) -> float:
         return sum(r * d * f for r, d, _, f in rows) / sum(r * d for r, d, _, _ in rows)
     if objective == "bsld":
         return sum(max(1.0, f / max(d, 10)) for _, d, _, f in rows) / len(rows)
-    over = sum(r * (f**4 - q**4) for r, _, q, f in rows)
-    return 0.75 * over / sum(r * (f**3 - q**3) for r, _, q, f in rows)
+    if objective == "wait":
+        return sum(q for _, _, q, _ in rows) / len(rows)
+    if objective == "makespan":
+        return max(at + int(state.estimate[job]) for job, at in starts.items()) - min(
+            int(state.submit[job]) for job in starts
+        )
+    a = 2 if objective == "p2sf" else int(objective.removeprefix("pasf:"))
+    over, under = (sum(r * (f**m - q**m) for r, _, q, f in rows) for m in (a + 2, a + 1))
+    return float((a + 1) * over / ((a + 2) * under))

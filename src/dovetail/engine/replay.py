@@ -66,7 +66,7 @@ def replay(
     if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
         bounded = bool(np.all(guess >= workload.runtime))
         rule = policy.rule(every_s=every_s, bounded=bounded, keep=keep_promises, seed=seed)
-    if isinstance(policy, RulePolicy) and rule is not None and not event_by_event:
+    if isinstance(policy, RulePolicy) and rule is not None and not event_by_event and not policy.timed:
         whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:

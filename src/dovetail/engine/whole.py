@@ -94,7 +94,7 @@ class Replay:
         lists = self.run.lists
         self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
         self.cap = self.cap._replace(running=_larger(self.cap.running), plan=_larger(self.cap.plan))
-        self.rule = fitted(self.rule, self.cap.plan)
+        self.rule = fitted(self.rule, self.cap.plan, self.run.lists.shape[1])
 
 
 def _larger(profile: Profile) -> Profile:
@@ -126,7 +126,7 @@ def new_replay(
     lists = np.zeros((layout.LIST_ROWS, room), np.int64)
     total = np.array([cluster.processors], np.int64)
     cap = new_counted(np.array(workload.size), total, room, 2 * room)
-    return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, fitted(rule, cap.plan))
+    return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, fitted(rule, cap.plan, room))
 
 
 def read_only(values: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""The rule of a planner: in each pass, the best plan that a search finds for its planning window."""
+"""The rule of a planner: in each pass, the best plan that a search finds for what waits and what may come."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.kernels.capacity import earliest_fit, fits_now, open_plan, recall_plan, reserve, start
+from dovetail.kernels.capacity import fits_now, open_plan, start
 from dovetail.kernels.compile import inner
 from dovetail.kernels.profile import Profile, entries_most, new_profile
-from dovetail.kernels.rules import PlanRule, sort_waiting
+from dovetail.kernels.rules import PlanRule
 from dovetail.kernels.run import (
-    BACK_KEY,
+    ARRIVE,
+    BACK_QUEUE,
     ESTIMATE,
-    ORDER,
+    KEY,
+    NEXT,
     PLACE,
     QUEUE,
+    RECENT,
+    RUNNING,
     STARTED,
     WAITING,
     Run,
@@ -24,75 +28,100 @@ from dovetail.kernels.seam import answers
 from dovetail.kernels.search import (
     BEST_AT,
     BEST_ORDER,
+    CAME,
     FLOAT_ROWS,
     INT_ROWS,
     JOBS,
     OTHER,
     SLOT,
     STRIDE,
+    TERMS,
+    WEIGHT,
     Space,
     search,
     seeded,
 )
 
 
-def new_space(window: int) -> Space:
-    """Working space for windows of up to so many jobs; `fitted` adds the snapshots."""
-    window = max(window, 8)
-    ints = np.zeros((INT_ROWS, window + 1), np.int64)
-    slots = window // STRIDE + 1
-    ints[SLOT, :slots] = np.arange(slots)
-    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
-    floats = np.zeros((FLOAT_ROWS, window + 1))
-    return Space(ints, floats, np.zeros((2 * slots, 0), np.int64), np.zeros(1, np.uint64), np.zeros(3, np.int64))
+def no_space() -> Space:
+    """Working space for nothing; `fitted` makes that of a replay."""
+    none = np.zeros((0, 0), np.int64)
+    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(3, np.int64))
 
 
-def fitted(rule: Any, plan: Profile) -> Any:
-    """The rule with room for snapshots of such a plan; other rules as they are."""
+def fitted(rule: Any, plan: Profile, room: int) -> Any:
+    """The rule with working space for such a plan, and for so many waiting jobs; other rules as they are."""
     if not isinstance(rule, PlanRule):
         return rule
+    most = max(room + rule.foresight, TERMS) + 1
+    slots = min(most, rule.window) // STRIDE + 1
+    ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
+    ints[SLOT, :slots] = np.arange(slots)
+    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
     memory = new_profile(entries_most(plan), len(plan.width)).mem
-    plans = np.repeat(memory[np.newaxis], len(rule.space.plans), axis=0)
-    return rule._replace(space=rule.space._replace(plans=plans))
+    plans = np.repeat(memory[np.newaxis], 2 * slots, axis=0)
+    return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
 
 
 @inner
 def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
     n = run.info[WAITING]
-    queue = run.lists[QUEUE]
+    queue, ints, floats = run.lists[QUEUE], rule.space.ints, rule.space.floats
     fits = False
     for i in range(n):
         fits = fits or fits_now(cap, queue[i])
+        ints[JOBS, i] = queue[i]
+        ints[CAME, i] = run.jobs[ARRIVE, queue[i]]
+        floats[WEIGHT, i] = run.keys[KEY, queue[i]]
     if not fits:
         return 0
-    window = min(n, rule.window)
-    order = queue
-    if n > window:
-        order = run.lists[ORDER]
-        sort_waiting(run, rule, now, rule.first, run.keys[BACK_KEY], order)
-    ints = rule.space.ints
-    for i in range(window):
-        ints[JOBS, i] = order[i]
+    planned = n + _foresee(rule, run, now, n)
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now)
-    search(
-        rule.space, cap, run, now, window, rule.weights, rule.level, rule.starve_s, rule.decodes, rule.hot, rule.cold
-    )
-    recall_plan(cap, rule.space.plans[ints[SLOT, 0]])
+    search(rule, cap, run, now, planned)
     started = 0
-    for i in range(n):
-        if i < window:
-            job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
-        else:
-            job = order[i]
-            at = earliest_fit(cap, job, now, run.jobs[ESTIMATE, job])
-        reserve(cap, job, at, run.jobs[ESTIMATE, job])
+    for i in range(planned):
+        if ints[BEST_ORDER, i] >= n:
+            continue  # only foreseen
+        job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
         run.jobs[PLACE, job] = at
         if at == now:
             start(cap, job, now, now + run.jobs[ESTIMATE, job])
             run.lists[STARTED, started] = job
             started += 1
     return started
+
+
+@inner
+def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
+    """Add jobs that may come to the window: the last that did, once more, at the same distances from each other, the
+    first of them in the next second. They take part in the plan and never start. Returns how many.
+
+    On an idle machine nobody waits for them: else a job could wait for ever for jobs that never come."""
+    ints = rule.space.ints
+    if run.info[RUNNING] == 0:
+        return 0
+    found = min(run.info[RECENT], rule.foresight)
+    for i in range(found):
+        ints[JOBS, n + i] = run.lists[BACK_QUEUE, i]
+    # With feedback, jobs of any number may have come.
+    job = (run.info[NEXT] if run.links.shape[1] == 0 else run.jobs.shape[1]) - 1
+    while run.info[RECENT] == 0 and job >= 0 and found < rule.foresight:
+        if run.jobs[ARRIVE, job] >= 0:
+            ints[JOBS, n + found] = job
+            found += 1
+        job -= 1
+    if found == 0:
+        return 0
+    oldest, weight = now, 0.0
+    for i in range(n):
+        weight += rule.space.floats[WEIGHT, i]
+    for i in range(n, n + found):
+        oldest = min(oldest, run.jobs[ARRIVE, ints[JOBS, i]])
+    for i in range(n, n + found):
+        ints[CAME, i] = now + 1 + run.jobs[ARRIVE, ints[JOBS, i]] - oldest
+        rule.space.floats[WEIGHT, i] = weight / n
+    return found
 
 
 answers(PlanRule, decide=_decide_plan)

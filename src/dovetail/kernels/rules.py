@@ -107,10 +107,10 @@ class PlanRule(NamedTuple):
     every_s: int
     stop_for_news: bool
     keep_expected: bool
-    first: int
-    """Order by which jobs get into a window that does not hold all of them, and in which the rest is placed."""
     window: int
     decodes: int
+    foresight: int
+    """How many jobs that may come are planned for, at most."""
     seed: int
     level: int
     """Of PaSF."""

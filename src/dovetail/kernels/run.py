@@ -13,11 +13,12 @@ Floats = npt.NDArray[np.float64]
 NEVER = 1 << 62
 
 # Positions in Run.info.
-NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS = range(11)
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT = range(12)
 """NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
 in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
-one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse)."""
-INFO = 11
+one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse). RECENT: how many jobs
+that came last are listed in BACK_QUEUE, the last first; 0: they are those before NEXT."""
+INFO = 12
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)

@@ -3,10 +3,11 @@
 A candidate is an order; decoded, every job in turn gets its earliest fit. Only what comes after the first changed
 position is decoded again, from a snapshot of the plan; it ends early once it must be worse than what would be accepted.
 
-What is minimised is a sum over jobs of a cost that depends on the job's start alone. A ratio (PaSF) is made one by
-Dinkelbach's method: over - rho * under, with rho the ratio of the best plan so far, is below 0 just where the ratio is
-below rho. Costs are counted from a lower bound of each job, its cost at its earliest fit beside what runs: the sum is
-then never negative, a part of it is a lower bound of the whole, and 0 is the optimum.
+What is minimised is a sum over jobs of a cost that depends on the job's start alone (and, for the makespan, on the last
+end so far). A ratio (PaSF) is made one by Dinkelbach's method: over - rho * under, with rho the ratio of the best plan
+so far, is below 0 just where the ratio is below rho. Costs are counted from a lower bound of each job, its cost at its
+earliest fit beside what runs: the sum is then never negative, a part of it is a lower bound of the whole, and 0 is the
+optimum.
 """
 
 from __future__ import annotations
@@ -20,27 +21,30 @@ import numpy.typing as npt
 from dovetail.kernels.capacity import earliest_fit, recall_plan, remember_plan, reserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
-from dovetail.kernels.run import ARRIVE, BACK_KEY, ESTIMATE, PLACE, SIZE, Floats, Ints, Run
+from dovetail.kernels.run import ESTIMATE, PLACE, SIZE, Floats, Ints, Run
 
 STRIDE = 8
 """Positions between two snapshots of the plan."""
 
-# Terms of an objective.
-AF, AWF, BSLD, PASF = range(4)
-TERMS = 4
+# Terms of an objective. LATE: waiting beyond the bound on it.
+AF, AWF, BSLD, PASF, WAIT, SPAN, LATE = range(7)
+TERMS = 7
 BOUND_S = 10.0
 """Run times below count as so long in the bounded slowdown."""
 
-# Rows of Space.ints. NOW_ORDER, NOW_AT: the order that the search stands at, and its starts by position. NEW_*: the
-# candidate. BEST_*: the best so far. Orders hold positions in JOBS. FROM: earliest start of each of JOBS. SLOT, OTHER:
-# which snapshot belongs to a position of the order that it stands at; which to write that of a candidate to.
-JOBS, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, SLOT, OTHER, SORTED = range(11)
-INT_ROWS = 11
-# Rows of Space.floats. LOW: the least cost of each of JOBS. NOW_SUM, NEW_SUM: cost of all before a position. UNIT:
-# weight of each term over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first. SUMS:
-# see _measure.
-LOW, NOW_SUM, NEW_SUM, UNIT, SCALE, RHO, SUMS = range(7)
-FLOAT_ROWS = 7
+# Rows of Space.ints, by position in JOBS: JOBS: the jobs to arrange. CAME, FROM: when each came, and could start. By
+# position in an order, which holds positions in JOBS: NOW_ORDER, NOW_AT: the order that the search stands at, and its
+# starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*: the best of the lists. By snapshot: SLOT, OTHER: which
+# belongs to a position of the order that it stands at; which to write that of a candidate to. SORTED: for sorting.
+JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
+SLOT, OTHER, SORTED = range(11, 14)
+INT_ROWS = 14
+# Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
+# sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
+# By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
+# SUMS: see _measure.
+WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS = range(11)
+FLOAT_ROWS = 11
 
 LISTS = (FCFS, -1, SJF, SAF, LAF, SPF)
 """Orders that a search begins with, FCFS the first of them; -1: that of the standing plan."""
@@ -102,29 +106,40 @@ def powers(f: float, q: float, m: int) -> float:
 
 
 @inner
-def cost(space: Space, size: int, estimate: int, wait: float, level: int) -> float:
+def _late(wait: float, starve_s: int) -> float:
+    """How much a wait strains the bound on it: 1 where it is reached, little long before."""
+    share = wait / float(max(starve_s, 1))
+    return share * share * share * share
+
+
+@inner
+def cost(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
     """What a job adds to the objective if it waits so long, in the weights of this pass."""
     d = float(estimate)
     f = wait + d
     area = float(size) * d
-    scale = space.floats[SCALE]
-    total = scale[AF] * f + scale[AWF] * area * f
+    scale = rule.space.floats[SCALE]
+    total = scale[AF] * f + scale[AWF] * area * f + scale[WAIT] * weight * wait
     if scale[BSLD] != 0.0:
         total += scale[BSLD] * max(1.0, f / max(d, BOUND_S))
+    if scale[LATE] != 0.0:
+        total += scale[LATE] * _late(wait, rule.starve_s)
     if scale[PASF] != 0.0:
+        level = rule.level
         over = (level + 1.0) / (level + 2.0) * powers(f, wait, level + 2)
-        total += scale[PASF] * area * (over - space.floats[RHO, 0] * powers(f, wait, level + 1))
+        total += scale[PASF] * area * (over - rule.space.floats[RHO, 0] * powers(f, wait, level + 1))
     return total
 
 
 @inner
-def _least(space: Space, size: int, estimate: int, wait: float, level: int) -> float:
+def _least(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
     """The least that `cost` can be from a wait on. All terms grow with the wait, but PaSF falls first where the job is
-    young against rho: its least is found by halving."""
-    total = cost(space, size, estimate, wait, level)
-    if space.floats[SCALE, PASF] == 0.0:
+    young against rho: its least is found by halving, and the others are at their least at the wait itself."""
+    total = cost(rule, size, estimate, wait, weight)
+    scale, level = rule.space.floats[SCALE], rule.level
+    if scale[PASF] == 0.0:
         return total
-    d, rho = float(estimate), space.floats[RHO, 0]
+    d, rho = float(estimate), rule.space.floats[RHO, 0]
     low, high = wait, max(wait, rho)  # beyond rho every unit of the job is older than rho: it only grows
     for _ in range(40):
         mid = 0.5 * (low + high)
@@ -132,70 +147,98 @@ def _least(space: Space, size: int, estimate: int, wait: float, level: int) -> f
             low = mid
         else:
             high = mid
-    pasf = cost(space, size, estimate, high, level) - cost(space, size, estimate, wait, level)
-    scale = space.floats[SCALE]
-    grown = (scale[AF] + scale[AWF] * float(size) * d) * (high - wait)
-    if scale[BSLD] != 0.0:
-        bound = max(d, BOUND_S)
-        grown += scale[BSLD] * (max(1.0, (high + d) / bound) - max(1.0, (wait + d) / bound))
-    return total + min(0.0, pasf - grown)
+    share, area = (level + 1.0) / (level + 2.0), float(size) * d
+    here = share * powers(wait + d, wait, level + 2) - rho * powers(wait + d, wait, level + 1)
+    there = share * powers(high + d, high, level + 2) - rho * powers(high + d, high, level + 1)
+    return total + scale[PASF] * area * min(0.0, there - here)
 
 
 @inner
-def _measure(space: Space, run: Run, n: int, level: int, order: Ints, at: Ints) -> None:
+def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
     """The sums behind each term of a plan, in SUMS; what PaSF divides by in its own place, what it divides last."""
+    space = rule.space
     sums = space.floats[SUMS]
     for t in range(TERMS + 1):
         sums[t] = 0.0
+    first = at[0]
     for i in range(n):
-        job = space.ints[JOBS, order[i]]
+        local = order[i]
+        job = space.ints[JOBS, local]
         d = float(run.jobs[ESTIMATE, job])
-        q = float(at[i] - run.jobs[ARRIVE, job])
+        q = float(at[i] - space.ints[CAME, local])
         area = float(run.jobs[SIZE, job]) * d
         sums[AF] += q + d
         sums[AWF] += area * (q + d)
         sums[BSLD] += max(1.0, (q + d) / max(d, BOUND_S))
-        sums[PASF] += area * powers(q + d, q, level + 1)
-        sums[TERMS] += area * (level + 1.0) / (level + 2.0) * powers(q + d, q, level + 2)
+        sums[WAIT] += space.floats[WEIGHT, local] * q
+        sums[LATE] += _late(q, rule.starve_s)
+        sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
+        first = min(first, space.ints[CAME, local])
+        if rule.weights[PASF] != 0.0:
+            sums[PASF] += area * powers(q + d, q, rule.level + 1)
+            sums[TERMS] += area * (rule.level + 1.0) / (rule.level + 2.0) * powers(q + d, q, rule.level + 2)
+    sums[SPAN] -= float(first)
 
 
 @inner
-def _value(space: Space, run: Run, n: int, level: int, order: Ints, at: Ints) -> float:
+def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
     """The objective of a plan, each term relative to its value in the FCFS plan."""
-    _measure(space, run, n, level, order, at)
-    sums, unit = space.floats[SUMS], space.floats[UNIT]
-    return unit[AF] * sums[AF] + unit[AWF] * sums[AWF] + unit[BSLD] * sums[BSLD] + unit[PASF] * sums[TERMS] / sums[PASF]
+    _measure(rule, run, n, order, at)
+    sums, unit = rule.space.floats[SUMS], rule.space.floats[UNIT]
+    total = 0.0
+    for t in range(TERMS):
+        if unit[t] != 0.0:
+            total += unit[t] * (sums[TERMS] / sums[PASF] if t == PASF else sums[t])
+    return total
 
 
 @inner
-def _bound(space: Space, run: Run, n: int, level: int) -> None:
-    """The least cost of every job, under the weights of this pass."""
+def _bound(rule: Any, run: Run, n: int) -> None:
+    """The least cost of every job of the order that the search begins with, under the weights of this pass; the
+    last end from which the makespan is counted."""
+    ints, floats = rule.space.ints, rule.space.floats
+    end = 0.0
     for i in range(n):
-        job = space.ints[JOBS, i]
-        wait = float(space.ints[FROM, i] - run.jobs[ARRIVE, job])
-        space.floats[LOW, i] = _least(space, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, level)
+        local = ints[BEST_ORDER, i]
+        job = ints[JOBS, local]
+        wait = float(ints[FROM, local] - ints[CAME, local])
+        floats[LOW, local] = _least(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, floats[WEIGHT, local])
+        end = max(end, float(ints[FROM, local] + run.jobs[ESTIMATE, job]))
+    floats[NOW_SUM, 0], floats[NOW_END, 0] = 0.0, end
 
 
 @inner
-def _excess(space: Space, run: Run, i: int, at: int, level: int) -> float:
-    """What job i of the window costs above its least when it starts at an instant; rounding never makes it negative."""
-    job = space.ints[JOBS, i]
-    wait = float(at - run.jobs[ARRIVE, job])
-    here = cost(space, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, level)
-    return max(0.0, here - space.floats[LOW, i])
+def _excess(rule: Any, run: Run, local: int, at: int) -> float:
+    """What a job of the window costs above its least when it starts at an instant; rounding never makes it negative."""
+    job = rule.space.ints[JOBS, local]
+    wait = float(at - rule.space.ints[CAME, local])
+    here = cost(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, rule.space.floats[WEIGHT, local])
+    return max(0.0, here - rule.space.floats[LOW, local])
 
 
 @inner
-def decode(space: Space, cap: Any, run: Run, n: int, first: int, level: int, limit: float) -> float:
+def place(rule: Any, cap: Any, run: Run, first: int, n: int) -> None:
+    """Place the candidate from position `first` on, each job at its earliest fit in the plan that is open."""
+    ints = rule.space.ints
+    for i in range(first, n):
+        local = ints[NEW_ORDER, i]
+        job = ints[JOBS, local]
+        ints[NEW_AT, i] = earliest_fit(cap, job, ints[FROM, local], run.jobs[ESTIMATE, job])
+        reserve(cap, job, ints[NEW_AT, i], run.jobs[ESTIMATE, job])
+
+
+@inner
+def decode(rule: Any, cap: Any, run: Run, n: int, first: int, limit: float) -> float:
     """Place the candidate, which is the order that the search stands at up to position `first`. Returns its cost, or
     infinity as soon as that is above `limit`."""
+    space = rule.space
     ints, floats = space.ints, space.floats
     slot = first // STRIDE
     recall_plan(cap, space.plans[ints[SLOT, slot]])
     for i in range(slot * STRIDE, first):
         job = ints[JOBS, ints[NEW_ORDER, i]]
         reserve(cap, job, ints[NOW_AT, i], run.jobs[ESTIMATE, job])
-    total = floats[NOW_SUM, first]
+    total, end = floats[NOW_SUM, first], floats[NOW_END, first]
     for i in range(first, n):
         if i % STRIDE == 0 and i > first:
             remember_plan(cap, space.plans[ints[OTHER, i // STRIDE]])
@@ -204,11 +247,15 @@ def decode(space: Space, cap: Any, run: Run, n: int, first: int, level: int, lim
         at = earliest_fit(cap, job, ints[FROM, local], run.jobs[ESTIMATE, job])
         reserve(cap, job, at, run.jobs[ESTIMATE, job])
         ints[NEW_AT, i] = at
-        floats[NEW_SUM, i] = total
-        total += _excess(space, run, local, at, level)
+        floats[NEW_SUM, i], floats[NEW_END, i] = total, end
+        total += _excess(rule, run, local, at)
+        if floats[SCALE, SPAN] != 0.0:
+            ends = max(end, float(at + run.jobs[ESTIMATE, job]))
+            total += floats[SCALE, SPAN] * (ends - end)
+            end = ends
         if total > limit:
             return np.inf
-    floats[NEW_SUM, n] = total
+    floats[NEW_SUM, n], floats[NEW_END, n] = total, end
     return total
 
 
@@ -219,79 +266,89 @@ def _accept(space: Space, n: int, first: int) -> None:
     for i in range(first, n):
         ints[NOW_ORDER, i] = ints[NEW_ORDER, i]
         ints[NOW_AT, i] = ints[NEW_AT, i]
-        floats[NOW_SUM, i] = floats[NEW_SUM, i]
+        floats[NOW_SUM, i], floats[NOW_END, i] = floats[NEW_SUM, i], floats[NEW_END, i]
         if i % STRIDE == 0 and i > first:
             k = i // STRIDE
             ints[SLOT, k], ints[OTHER, k] = ints[OTHER, k], ints[SLOT, k]
-    floats[NOW_SUM, n] = floats[NEW_SUM, n]
+    floats[NOW_SUM, n], floats[NOW_END, n] = floats[NEW_SUM, n], floats[NEW_END, n]
 
 
 @inner
-def list_order(space: Space, run: Run, now: int, code: int, starve_s: int, n: int) -> int:
-    """Write the window in a list order to NEW_ORDER; -1 is the order of the standing plan. Jobs that starve come first,
+def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> int:
+    """Write all jobs in a list order to NEW_ORDER; -1 is the order of the standing plan. Jobs that starve come first,
     in order of arrival. Returns how many they are."""
-    key, order = run.keys[BACK_KEY], space.ints[NEW_ORDER]  # KEY keeps the queue sorted
+    ints, key = rule.space.ints, rule.space.floats[KEYS]
+    order = ints[NEW_ORDER]
     m = 0
     for i in range(n):
-        arrive = run.jobs[ARRIVE, space.ints[JOBS, i]]
-        if now - arrive >= starve_s:
-            key[i] = float(arrive)
+        if now - ints[CAME, i] >= rule.starve_s:
+            key[i] = float(ints[CAME, i])
             order[m] = i
             m += 1
     starving: int = np.int64(m)  # type: ignore[assignment]  # a literal would compile the sort once more
     for i in range(n):
-        job = space.ints[JOBS, i]
-        if now - run.jobs[ARRIVE, job] < starve_s:
+        job, came = ints[JOBS, i], ints[CAME, i]
+        if now - came < rule.starve_s:
             if code < 0:
-                key[i] = float(run.jobs[PLACE, job]) if run.jobs[PLACE, job] >= 0 else 1e300
+                key[i] = float(run.jobs[PLACE, job]) if run.jobs[PLACE, job] >= 0 and came <= now else 1e300
             else:
-                key[i] = key_of(code, run.jobs[ARRIVE, job], run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
+                key[i] = key_of(code, came, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
             order[m] = i
             m += 1
-    sort_by_key(order, np.int64(0), starving, key, space.ints[SORTED])  # type: ignore[arg-type]
-    sort_by_key(order, starving, n, key, space.ints[SORTED])
+    sort_by_key(order, np.int64(0), starving, key, ints[SORTED])  # type: ignore[arg-type]
+    sort_by_key(order, starving, n, key, ints[SORTED])
     return starving
 
 
 @inner
-def _best_list(space: Space, cap: Any, run: Run, now: int, n: int, weights: Floats, level: int, starve_s: int) -> float:
-    """Put the best of the list plans and the standing plan into BEST_*, stand at it, and count costs from it on.
-    Returns its value."""
-    ints, floats = space.ints, space.floats
-    remember_plan(cap, space.plans[ints[SLOT, 0]])
-    floats[NOW_SUM, 0] = 0.0
+def _keep_best(space: Space, n: int, order: Ints, at: Ints) -> None:
     for i in range(n):
-        job = ints[JOBS, i]
-        ints[FROM, i] = earliest_fit(cap, job, now, run.jobs[ESTIMATE, job])
-        floats[LOW, i] = 0.0
-    for t in range(TERMS):
-        floats[SCALE, t] = 0.0
+        space.ints[BEST_ORDER, i] = order[i]
+        space.ints[BEST_AT, i] = at[i]
+
+
+@inner
+def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
+    """Put the best of the list plans and the standing plan, each of all jobs, into BEST_*. Returns its value."""
+    ints, floats = rule.space.ints, rule.space.floats
+    base = rule.space.plans[ints[SLOT, 0]]
+    remember_plan(cap, base)
+    for i in range(n):
+        ints[FROM, i] = earliest_fit(cap, ints[JOBS, i], max(now, ints[CAME, i]), run.jobs[ESTIMATE, ints[JOBS, i]])
     best = np.inf
     for code in LISTS:
-        list_order(space, run, now, np.int64(code), starve_s, n)  # type: ignore[arg-type]
-        decode(space, cap, run, n, np.int64(0), level, np.inf)  # type: ignore[arg-type]
+        list_order(rule, run, now, np.int64(code), n)  # type: ignore[arg-type]
+        recall_plan(cap, base)
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
         if code == FCFS:  # the first
-            _measure(space, run, n, level, ints[NEW_ORDER], ints[NEW_AT])
+            _measure(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
             for t in range(TERMS):
-                floats[UNIT, t] = weights[t] / floats[SUMS, t]
-            floats[UNIT, PASF] = weights[PASF] * floats[SUMS, PASF] / floats[SUMS, TERMS]
-        found = _value(space, run, n, level, ints[NEW_ORDER], ints[NEW_AT])
+                floats[UNIT, t] = rule.weights[t] / floats[SUMS, t] if floats[SUMS, t] > 0.0 else 0.0
+            if rule.weights[PASF] != 0.0:
+                floats[UNIT, PASF] = rule.weights[PASF] * floats[SUMS, PASF] / floats[SUMS, TERMS]
+            floats[UNIT, LATE] = rule.weights[LATE]
+        found = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
         if found < best:
             best = found
-            for i in range(n):
-                ints[BEST_ORDER, i] = ints[NEW_ORDER, i]
-                ints[BEST_AT, i] = ints[NEW_AT, i]
-    _measure(space, run, n, level, ints[BEST_ORDER], ints[BEST_AT])
-    floats[RHO, 0] = floats[SUMS, TERMS] / floats[SUMS, PASF]
+            _keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
+    return best
+
+
+@inner
+def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
+    """Begin the search at the first n positions of the best plan, and count costs from it on."""
+    ints, floats = rule.space.ints, rule.space.floats
     for t in range(TERMS):
         floats[SCALE, t] = floats[UNIT, t]
-    floats[SCALE, PASF] = floats[UNIT, PASF] / floats[SUMS, PASF]
-    _bound(space, run, n, level)
+    if floats[UNIT, PASF] != 0.0:
+        _measure(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
+        floats[RHO, 0] = floats[SUMS, TERMS] / floats[SUMS, PASF]
+        floats[SCALE, PASF] = floats[UNIT, PASF] / floats[SUMS, PASF]
+    _bound(rule, run, n)
     for i in range(n):
         ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
-    decode(space, cap, run, n, np.int64(0), level, np.inf)  # type: ignore[arg-type]
-    _accept(space, n, np.int64(0))  # type: ignore[arg-type]
-    return best
+    decode(rule, cap, run, n, np.int64(0), np.inf)  # type: ignore[arg-type]
+    _accept(rule.space, n, np.int64(0))  # type: ignore[arg-type]
 
 
 @inner
@@ -324,40 +381,30 @@ def _move(space: Space, first: int, n: int) -> int:
 
 
 @inner
-def search(
-    space: Space, cap: Any, run: Run, now: int, n: int, weights: Floats, level: int, starve_s: int, decodes: int,
-    hot: float, cold: float,
-) -> None:  # fmt: skip
-    """Arrange the jobs JOBS[:n] of the window: BEST_ORDER and BEST_AT. The plan must be open, with nothing in it but
-    what runs and what is not to be moved.
-
-    Annealing with a budget of decodes: a candidate is accepted if it costs no more than where the search stands plus
-    a share of the temperature, which falls from `hot` to `cold` times the mean cost of a job above its least.
-    """
-    ints = space.ints
-    best = lists = _best_list(space, cap, run, now, n, weights, level, starve_s)
-    here = space.floats[NOW_SUM, n]
-    space.counts[0] += 1
-    space.counts[1] += len(LISTS) + 1
-    starving = 0
-    for i in range(n):
-        starving += now - run.jobs[ARRIVE, ints[JOBS, i]] >= starve_s
-    if here <= 0.0 or n - starving < 2:
-        return
-    least = here
-    heat = hot * here / n
-    cooling = exp(log(cold / hot) / max(decodes, 1))
-    for _ in range(decodes):
+def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int) -> bool:
+    """Annealing over the first n positions of the best plan with a budget of decodes; the first `first_free` stay. A
+    candidate is accepted if it costs no more than where the search stands plus a share of the temperature, which falls
+    from `hot` to `cold` times the mean cost of a job above its least. Returns whether something better was found."""
+    space = rule.space
+    ints, floats = space.ints, space.floats
+    _stand_at_best(rule, cap, run, n)
+    best = lists = _value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
+    here = least = floats[NOW_SUM, n]
+    if here <= 0.0 or n - first_free < 2:
+        return False
+    heat = rule.hot * here / n
+    cooling = exp(log(rule.cold / rule.hot) / max(rule.decodes, 1))
+    for _ in range(rule.decodes):
         for i in range(n):
             ints[NEW_ORDER, i] = ints[NOW_ORDER, i]
-        first = _move(space, starving, n)
+        first = _move(space, first_free, n)
         while first < n and ints[NEW_ORDER, first] == ints[NOW_ORDER, first]:
             first += 1
         heat *= cooling
         if first >= n:
             continue
         limit = here - heat * log(_share(space))
-        found = decode(space, cap, run, n, first, level, limit)
+        found = decode(rule, cap, run, n, first, limit)
         space.counts[1] += 1
         if found > limit:
             continue
@@ -366,12 +413,43 @@ def search(
         if here < least:
             least = here
             # Costs are those of the ratio as it was. What counts is the objective itself.
-            value = _value(space, run, n, level, ints[NOW_ORDER], ints[NOW_AT])
+            value = _value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
             if value < best:
                 best = value
-                for i in range(n):
-                    ints[BEST_ORDER, i] = ints[NOW_ORDER, i]
-                    ints[BEST_AT, i] = ints[NOW_AT, i]
+                _keep_best(space, n, ints[NOW_ORDER], ints[NOW_AT])
             if least <= 0.0:
                 break
-    space.counts[2] += best < lists
+    return best < lists
+
+
+@inner
+def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
+    """Arrange the jobs JOBS[:n]: BEST_ORDER and BEST_AT. The plan must be open, with nothing in it but what runs and
+    what is not to be moved.
+
+    The planning window are the jobs that the best list plan puts first. The others keep their order behind them. A
+    window that does well at the cost of those behind it is given up for the list plan.
+    """
+    space = rule.space
+    ints = space.ints
+    lists = _best_list(rule, cap, run, now, n)
+    starving = 0
+    for i in range(n):
+        starving += now - ints[CAME, i] >= rule.starve_s
+    window = min(n, rule.window)
+    space.counts[0] += 1
+    space.counts[1] += len(LISTS) + 1
+    for i in range(n):
+        ints[LIST_ORDER, i], ints[LIST_AT, i] = ints[BEST_ORDER, i], ints[BEST_AT, i]
+    better = _anneal(rule, cap, run, min(starving, window), window)
+    if better and n > window:
+        recall_plan(cap, space.plans[ints[SLOT, 0]])
+        for i in range(n):
+            ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+        better = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists
+        if better:
+            _keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
+        else:
+            _keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])
+    space.counts[2] += better

@@ -45,6 +45,11 @@ class RulePolicy(Policy):
         """Whether `keys` are asked for once, for all jobs, before the replay begins."""
         return False
 
+    @property
+    def timed(self) -> bool:
+        """Whether it watches the clock: such a policy is asked event by event, and may answer otherwise next time."""
+        return False
+
     def keys(self, state: State) -> Any:
         """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
         return None
@@ -57,13 +62,20 @@ class RulePolicy(Policy):
             # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
         here = np.concatenate([state.waiting, state.running, state.ended])
+        last = np.empty(0, np.int64)
+        if isinstance(rule, PlanRule):  # those who came last, the last first: they may be gone already
+            last = np.flatnonzero(state.submit >= 0)[::-1][: rule.foresight]
+            here = np.concatenate([here, np.setdiff1d(last, here)])
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised
         run = _run_of(state, here, self.keys(state), remembered)
+        where = {job: i for i, job in enumerate(here.tolist())}
+        run.info[layout.RECENT] = len(last)
+        run.lists[layout.BACK_QUEUE, : len(last)] = [where[job] for job in last.tolist()]
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
-        cap = new_counted(need, total, len(here), 3 * len(here))
-        n_started = step(fitted(rule, cap.plan), cap, run, state.now)
+        cap = new_counted(need, total, len(here), 3 * (len(here) + len(last)))
+        n_started = step(fitted(rule, cap.plan, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
         rows = {
@@ -101,7 +113,7 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     lists = np.zeros((layout.LIST_ROWS, max(n, 1)), np.int64)
     lists[layout.QUEUE, :waiting] = np.arange(waiting)
     lists[layout.END_JOB, :running] = np.arange(waiting, waiting + running)
-    lists[layout.NEWS_LIST, : len(state.ended)] = np.arange(waiting + running, n)
+    lists[layout.NEWS_LIST, : len(state.ended)] = waiting + running + np.arange(len(state.ended))
     both = np.zeros((2, n))
     if keys is not None:
         both[layout.KEY, :waiting] = keys

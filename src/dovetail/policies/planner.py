@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Final
 
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.kernels.order import FCFS, SAF, SPF
-from dovetail.kernels.planning import new_space
+from dovetail.kernels.order import FCFS
+from dovetail.kernels.planning import no_space
 from dovetail.kernels.rules import PlanRule
-from dovetail.kernels.run import NEVER
-from dovetail.kernels.search import AF, AWF, BSLD, PASF, TERMS
+from dovetail.kernels.run import NEVER, Floats
+from dovetail.kernels.search import AF, AWF, BSLD, LATE, PASF, SPAN, TERMS, WAIT
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.optimize.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait, parse
 from dovetail.policies.base import RulePolicy
 
-TERM_NAMES: Final = {"af": AF, "awf": AWF, "bsld": BSLD, "p2sf": PASF}
-"""What an objective is made of; docs/planner.md has the formulas."""
+PLANNED: Final = ("af", "awf", "bsld", "p2sf")
+"""Objectives that have a planner of their own: plan-af and so on."""
 MOST_WINDOW: Final = 10_000
 MOST_DECODES: Final = 10_000_000
-LEVEL: Final = 2
+MOST_FORESIGHT: Final = 256
+"""The plan of a replay has room for so many jobs more than wait (engine/whole.py: it begins with 1,024)."""
+MOST_LEVEL: Final = 16
+LATE_WEIGHT: Final = 0.3
+"""What a job that has waited as long as it may costs, in values of the objective under FCFS."""
+FIRST_DECODES: Final = 32
+"""With a budget in milliseconds: so many decodes tell how long one takes."""
 
-_TERM = re.compile(r"^(?:(\d+(?:\.\d+)?)\*)?([a-z0-9]+)$")
-_FIRST = {AF: SAF, AWF: FCFS, BSLD: SPF, PASF: FCFS}
-"""By the heaviest term: the order that is best for it among rigid jobs on one processor each, or nearly."""
+_TERM: Final[dict[type[Objective], int]] = {Af: AF, Awf: AWF, Bsld: BSLD, Pasf: PASF, Wait: WAIT, Makespan: SPAN}
 
 
-def weights(objective: str) -> list[float]:
-    """The weight of each term in an objective: `awf`, `af+0.5*p2sf`."""
-    found = [0.0] * TERMS
-    for part in objective.split("+"):
-        match = _TERM.match(part.strip())
-        if not match or match[2] not in TERM_NAMES:
-            raise SettingError(f"no objective {part!r}: choose {', '.join(TERM_NAMES)}, or a sum such as af+0.5*p2sf")
-        found[TERM_NAMES[match[2]]] += float(match[1] or 1)
-    if not 0 < sum(found) < 1e9:
-        raise SettingError(f"objective={objective}: its weights must be positive")
-    return found
+def terms(objective: Objective) -> tuple[Floats, int]:
+    """An objective as the search knows it: the weight of each term, and the level of PaSF."""
+    found, levels = np.zeros(TERMS), set()
+    for weight, part in objective.parts if isinstance(objective, Sum) else ((1.0, objective),):
+        found[_TERM[type(part)]] += weight
+        if isinstance(part, Pasf):
+            levels.add(part.level)
+    if len(levels) > 1 or any(level != int(level) or level > MOST_LEVEL for level in levels):
+        raise SettingError(f"a planner knows one PaSF, of a whole level from 0 to {MOST_LEVEL}, got {sorted(levels)}")
+    return found, int(levels.pop()) if levels else 0
 
 
 @dataclass(frozen=True)
@@ -45,37 +51,75 @@ class Planner(RulePolicy):
     """Plans the waiting jobs anew in each pass and starts those whose turn has come.
 
     `objective` is what the plan minimises, with estimates for run times. `decodes` is the budget of one pass in plans
-    tried. `window` jobs are arranged; what waits beyond them is placed after, by a list order. Jobs that have waited
-    `starve_s` come first, in order of arrival. `hot` and `cold` are the temperatures of the annealing, in mean costs
-    of a job.
+    tried; `ms` one in milliseconds instead, for live use. `window` jobs are arranged; what waits beyond them is placed
+    after, by a list order. `foresight` jobs that may come, copies of the last that came, are planned for and never
+    started. `starve_s` bounds how long a job may be passed over: the nearer a wait comes to it the more it counts, and
+    from then on the job comes first, in order of arrival. `hot` and `cold` are the temperatures of the annealing, in
+    mean costs of a job.
+
+    A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
 
     objective: str = "af"
     decodes: int = 200
     window: int = 100
+    foresight: int = 0
     starve_s: int | None = None
+    ms: float | None = None
     hot: float = 0.5
     cold: float = 0.01
     name: str = "plan"
 
     def __post_init__(self) -> None:
-        weights(self.objective)
+        terms(parse(self.objective))
         if not 0 <= self.decodes <= MOST_DECODES:
             raise SettingError(f"decodes={self.decodes}: must be from 0 to {MOST_DECODES:,}")
         if not 1 <= self.window <= MOST_WINDOW:
             raise SettingError(f"window={self.window}: must be from 1 to {MOST_WINDOW:,} jobs")
+        if not 0 <= self.foresight <= MOST_FORESIGHT:
+            raise SettingError(f"foresight={self.foresight}: must be from 0 to {MOST_FORESIGHT} jobs")
         if self.starve_s is not None and self.starve_s < 0:
             raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")
+        if self.ms is not None and not 0 < self.ms <= 3_600_000:
+            raise SettingError(f"ms={self.ms}: must be above 0, and at most an hour")
         if not 0 < self.cold <= self.hot <= 1e6:
             raise SettingError(f"hot={self.hot}, cold={self.cold}: must be positive, and hot not below cold")
+
+    def weigh(self, state: State) -> Any:
+        """What a second of wait counts for each of the waiting jobs; 1 unless a subclass says otherwise."""
+        return np.ones(len(state.waiting))
+
+    @property
+    def static_keys(self) -> bool:
+        return bool(terms(parse(self.objective))[0][WAIT])
+
+    def keys(self, state: State) -> Any:
+        return self.weigh(state) if self.static_keys else None
+
+    @property
+    def timed(self) -> bool:
+        return self.ms is not None
 
     def rule(
         self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
     ) -> PlanRule:
-        terms = np.array(weights(self.objective))
-        starve = NEVER if self.starve_s is None else self.starve_s
-        first = _FIRST[int(terms.argmax())]
+        weights, level = terms(parse(self.objective))
+        if self.starve_s is not None:
+            weights[LATE] = LATE_WEIGHT * weights.sum()
+        starve = NEVER - 1 if self.starve_s is None else self.starve_s  # below NEVER: the queue is in order of arrival
         return PlanRule(
-            FCFS, -1, starve, every_s, stop_for_news, False, first, self.window, self.decodes, seed, LEVEL,
-            float(self.hot), float(self.cold), terms, new_space(self.window),
+            FCFS, -1, starve, every_s, stop_for_news, False, self.window, self.decodes, self.foresight, seed, level,
+            float(self.hot), float(self.cold), weights, no_space(),
         )  # fmt: skip
+
+    def decide(self, state: State) -> Plan:
+        if self.ms is None:
+            return super().decide(state)
+        began = perf_counter()
+        plan = replace(self, ms=None, decodes=FIRST_DECODES).decide(state)
+        spent_ms = 1000 * (perf_counter() - began)
+        decodes = int(FIRST_DECODES * (self.ms - spent_ms) / spent_ms)
+        if decodes < 1:
+            return plan
+        found = Plan(expected={**plan.expected, **dict.fromkeys(plan.starts, state.now)})
+        return replace(self, ms=None, decodes=min(decodes, MOST_DECODES)).decide(replace(state, standing=found))

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import TERM_NAMES, Planner
+from dovetail.policies.planner import PLANNED, Planner
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -48,7 +48,8 @@ def policy(text: str) -> Policy:
         known = {"sweep": str}
     elif isinstance(made, Planner):
         known = {
-            "objective": str, "decodes": int, "window": int, "starve": parse_duration, "hot": float, "cold": float,
+            "objective": str, "decodes": int, "window": int, "foresight": int, "starve": parse_duration, "ms": float,
+            "hot": float, "cold": float,
         }  # fmt: skip
     else:
         known = {
@@ -76,11 +77,11 @@ def names() -> list[str]:
         *(f"{order}-easy" for order in ORDERS),
         *(f"list-{order}" for order in ORDERS),
         "conservative",
-        *(f"plan-{term}" for term in TERM_NAMES),
+        *(f"plan-{term}" for term in PLANNED),
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
-        "plan:objective=...,decodes=...,window=...,starve=...,hot=...,cold=...",
+        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,ms=...,hot=...,cold=...",
         "path/to/file.py:Name",
     ]
 
@@ -89,7 +90,7 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner:
     plain = ALIASES.get(name, name)
     if plain == "plan":
         return Planner(name=name)
-    if plain.startswith("plan-") and plain[5:] in TERM_NAMES:
+    if plain.startswith("plan-") and plain[5:] in PLANNED:
         return Planner(objective=plain[5:], name=name)
     if plain == "conservative":
         return Conservative(name=name)
