@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.optimize.bounds import workload_bounds
+from dovetail.workloads.clean import clean
 from dovetail.workloads.source import read_workload
 from tests.conftest import TRACES, needs_traces
 
@@ -195,6 +197,39 @@ def test_fair_starts_add_unfairness(trace: Path) -> None:
     )
     assert rows[0]["metrics"]["fair_start_miss_total_s"] == 0  # nobody who comes later delays anybody
     assert rows[1]["metrics"]["fair_start_miss_total_s"] > 0
+
+
+KEYS = ("bsld", "af_s", "awf_s", "p2sf_s")
+
+
+def test_gaps_are_those_of_the_bounds_of_the_workload(trace: Path) -> None:
+    rows = lines(run("replay", trace, "-p", "easy", "-p", "list-saf", "--gaps", "--json"))
+    expected = workload_bounds(clean(read_workload(trace), ["standard"]))
+    for row in rows:
+        assert row["bounds"] == expected
+        assert set(row["gaps"]) == set(KEYS)
+        for key in KEYS:
+            assert row["gaps"][key] == pytest.approx((row["metrics"][key] - expected[key]) / expected[key], rel=1e-12)
+            assert row["gaps"][key] > 0
+    done = run("replay", trace, "-p", "easy", "-p", "list-saf", "--gaps")
+    assert done.returncode == 0, done.stderr
+    table = done.stdout[done.stdout.index(" gap ") :].splitlines()
+    assert table[0].split() == ["gap", "BSLD", "AF", "AWF", "P2SF"]
+    bound, easy, saf = table[2:5]
+    assert bound.split()[:3] == ["lower", "bound", f"{expected['bsld']:.3f}"]
+    assert bound.split()[3:] == [text for key in KEYS[1:] for text in (f"{expected[key]:,.0f}", "s")]
+    for line, row in ((easy, rows[0]), (saf, rows[1])):
+        assert [float(text.replace(",", "")) for text in line.split()[1::2]] == [
+            round(100 * row["gaps"][key], 1) for key in KEYS
+        ]
+    assert "gaps" not in lines(run("replay", trace, "--json"))[0]
+
+
+@pytest.mark.parametrize("more", [("--feedback",), ("--counting", "ended")])
+def test_gaps_are_refused_where_bounds_do_not_hold(trace: Path, more: tuple[str, ...]) -> None:
+    done = run("replay", trace, "--gaps", *more)
+    assert done.returncode == 2
+    assert "--gaps needs all jobs" in done.stderr
 
 
 def test_a_smaller_machine_sets_aside_what_cannot_fit(trace: Path) -> None:

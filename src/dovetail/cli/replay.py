@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,6 +63,9 @@ def replay_command(
     fair_starts: Annotated[
         int, typer.Option(min=0, help="Measure unfairness on so many jobs: their starts if none had come after them.")
     ] = 0,
+    gaps: Annotated[
+        bool, typer.Option("--gaps", help="Say how far each result can be from the best of any policy, at most.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -76,6 +80,8 @@ def replay_command(
         raise SettingError(f"--every: {error}") from error
     if fair_starts and feedback:
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
+    if gaps and (feedback or counting != "all"):
+        raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     for chosen in policies:
         warmed(chosen)
     written: set[str] = set()
@@ -86,12 +92,15 @@ def replay_command(
         read_s = time.process_time() - clock
         if not as_json:
             _introduce(workload, estimate)
-        rows = []
+        rows, bounds = [], None
         for chosen in policies:
             schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
+            if gaps:
+                bounds = bounds or _bounds(workload)
+                row |= {"bounds": bounds, "gaps": _gaps(row["metrics"], bounds)}
             rows.append(row)
             if as_json:
                 print_json(row)
@@ -99,6 +108,8 @@ def replay_command(
                 _write(schedule, out, written, as_json)
         if not as_json:
             _table(rows)
+            if gaps:
+                _gap_table(rows)
 
 
 def _introduce(workload: Workload, estimate: str) -> None:
@@ -195,6 +206,59 @@ def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counti
         schedule.workload, policy, schedule.cluster, guess, every_s=every_s, sample=jobs, seed=schedule.seed
     )
     return unfairness(schedule, fair, counting)
+
+
+def _bounds(workload: Workload) -> dict[str, float]:
+    """What no policy can beat on this workload, by metric; a few seconds where there are many jobs."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from dovetail.optimize.bounds import workload_bounds
+    from dovetail.units import printable
+
+    console = Console(stderr=True)
+    try:
+        if not console.is_terminal:
+            return workload_bounds(workload)
+        with console.status(f"Bounds of {escape(printable(workload.name))}"):
+            return workload_bounds(workload)
+    except ValueError as error:
+        raise SettingError(f"--gaps: {error}") from error
+
+
+def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, float]:
+    """How far above the best possible each value is at most, as a share; nan where jobs that never ran are missing."""
+    if metrics["jobs_unstarted"]:
+        return dict.fromkeys(bounds, nan)
+    return {key: metrics[key] / bound - 1 if bound else nan for key, bound in bounds.items()}
+
+
+def _gap_table(rows: list[dict[str, Any]]) -> None:
+    """The bounds, and below them one row of gaps per policy."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dovetail.units import printable
+
+    bounds = rows[0]["bounds"]
+    shown = [column for column in _COLUMNS if column[0] in bounds]
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("gap", no_wrap=True)
+    for _, title, _ in shown:
+        table.add_column(title, justify="right", no_wrap=True)
+    found = [f"{bounds[key]:,.0f} {unit}" if unit else f"{bounds[key]:,.3f}" for key, _, unit in shown]
+    table.add_row("lower bound", *("none" if text.startswith("nan") else text for text in found))
+    for row in rows:
+        gaps = [row["gaps"][key] for key, _, _ in shown]
+        cells = (f"{100 * gap:,.1f} %" if isfinite(gap) else "none" for gap in gaps)
+        table.add_row(escape(printable(row["policy"], 40)), *cells)
+    console = Console(width=1_000)
+    console.print(table)
+    console.print(
+        "A gap says how far above the best of any policy a result is at most. The truth lies between it and 0."
+    )
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
