@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10
 from typing import Final, Literal
@@ -131,3 +132,44 @@ def named(text: str, most: int = 120) -> str:
         tail = (most - 1) // 2
         text = f"{text[: most - 1 - tail]}…{text[-tail:]}"
     return printable(text, most)
+
+
+_SETTINGS: Final = re.compile(r"([\w.-]+):(\w+=[^,]*(?:,\w+=[^,]*)*)")
+_PLAIN: Final = ("objective=", "order=")
+"""Settings whose values say what they are."""
+
+
+def _parted(policy: str) -> tuple[str, list[str]]:
+    """A policy's name without its settings, and those."""
+    found = _SETTINGS.fullmatch(policy)
+    return (found[1], found[2].split(",")) if found else (policy, [])
+
+
+def shared(policies: Sequence[str]) -> list[str]:
+    """The settings that labels leave out, as `plan:decodes=50`: those that all policies of one name have."""
+    groups: dict[str, list[list[str]]] = {}
+    for name, settings in map(_parted, policies):
+        groups.setdefault(name, []).append(settings)
+    found = {
+        name: [one for one in members[0] if all(one in other for other in members)]
+        for name, members in groups.items()
+        if len(members) > 1
+    }
+    return [f"{name}:{one}" for name, settings in found.items() for one in settings]
+
+
+def labels(policies: Sequence[str], most: int = 34) -> list[str]:
+    """Names for pictures, all of them different: `plan:objective=af+3*p2sf,decodes=50` is `plan:af+3*p2sf`.
+
+    What all policies of one name share is left out (`shared`). What is still too long loses its middle. Where that
+    made two alike, all are numbered.
+    """
+    gone, short = set(shared(policies)), []
+    for name, settings in map(_parted, policies):
+        kept = [one for one in settings if f"{name}:{one}" not in gone]
+        said = ",".join(one.partition("=")[2] if one.startswith(_PLAIN) else one for one in kept)
+        short.append(f"{name}:{said}" if said else name)
+    if len(set(short)) < len(set(policies)):
+        short = list(policies)
+    short = [named(text, most) for text in short]
+    return short if len(set(short)) == len(short) else [f"{at}. {text}" for at, text in enumerate(short, 1)]

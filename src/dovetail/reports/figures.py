@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from dovetail.reports.columns import named
+from dovetail.reports.columns import COLUMNS, named, shared
 from dovetail.reports.content import Case, Entry
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
 from dovetail.reports.lines import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
 from dovetail.reports.panels import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
-from dovetail.reports.style import BETTER, GREY, STROKES, WORSE, Stroke, settings, svg
+from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, Stroke, settings, svg
 from dovetail.reports.tables import judged
+from dovetail.reports.tradeoffs import AXES, FAR, FEWEST, MOST_NAMED, columns_of, front, front_figure, matrix_figure
 from dovetail.units import duration
 
 
@@ -62,6 +63,10 @@ def pictures(case: Case, name: str) -> list[Picture]:
             drawn.append(curves(entry.policy, entry.schedule(), drawn[0] if drawn else None))
     with settings():
         made = [_changes(case, f"{name}-change")] if changed(case)[0] else []
+        if len(case.entries) >= FEWEST and columns_of(case):
+            made.append(_matrix(case, f"{name}-matrix"))
+        if front(case):
+            made.append(_front(case, f"{name}-front"))
         if drawn and len(drawn[0].job_share.x):
             made += [
                 _waits(drawn, f"{name}-wait"),
@@ -97,7 +102,43 @@ def _changes(case: Case, name: str) -> Picture:
     caption += " An arrow leads to a value off the scale."
     if len(case.entries) > 1 + MOST_ROWS:
         caption += f" Of {len(case.entries) - 1} policies the first {MOST_ROWS} are drawn; the table has all."
+    caption += _left_out(case)
     return Picture(title, caption, svg(changes_figure(case), name, title), key, wide=True)
+
+
+def _matrix(case: Case, name: str) -> Picture:
+    title = "Policies against metrics"
+    caption = (
+        f"Each cell is the value in the table as percent of that of {named(case.entries[0].policy)}. Blue: better,"
+        " orange: worse, the darker the more. ★ marks the best of a column. It says nothing of chance."
+    )
+    if len(case.entries) > MOST_NAMED:
+        caption += f" Of {len(case.entries)} policies the first {MOST_NAMED} are drawn; the table has all."
+    return Picture(title, caption + _left_out(case), svg(matrix_figure(case), name, title), wide=True)
+
+
+def _front(case: Case, name: str) -> Picture:
+    heads = {column.key: column.head for column in COLUMNS}
+    title = f"{heads[AXES[0]]} against {heads[AXES[1]]}"
+    caption = (
+        "Each mark is a policy, by the values in the table; down and to the left is better. The line joins the"
+        " policies that no other beats in both: the front. Hollow marks are beaten by another in both, or in one at a"
+        f" tie. An arrow at the edge stands for a value of more than {FAR:g} times the baseline's."
+    )
+    if len(found := front(case)) > MOST_NAMED:
+        caption += f" Of {len(found)} marks, {MOST_NAMED} have names."
+    key = (
+        Key("baseline", Stroke(INK, (), "s")),
+        Key("on the front", Stroke(BETTER, (), "o")),
+        Key("beaten in both", Stroke(GREY, (), "o"), hollow=True),
+    )
+    return Picture(title, caption + _left_out(case), svg(front_figure(case), name, title), key, wide=True)
+
+
+def _left_out(case: Case) -> str:
+    """What the labels of a picture do not say because all policies of a name share it."""
+    gone = shared([entry.policy for entry in case.entries])
+    return f" Left out of the names: {', '.join(named(one) for one in gone)}." if gone else ""
 
 
 def _waits(drawn: Sequence[Curves], name: str) -> Picture:

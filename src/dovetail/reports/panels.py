@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dovetail.reports.columns import COLUMNS, Column, named, percent
+from dovetail.reports.columns import COLUMNS, Column, labels, named, percent
 from dovetail.reports.content import Case, Entry
 from dovetail.reports.curves import Curves, WaitMap
 from dovetail.reports.style import BETTER, GREY, INK, WORSE, duration_ticks, figure, short_duration, text_colour
@@ -48,22 +48,16 @@ def changes_figure(case: Case) -> Figure:
     down = -(-len(columns) // _PER_LINE)
     made = figure(_WIDE, down * (_ROW * len(rows) + 48))
     grid = made.subplots(down, across, squeeze=False)
-    labels = _labels([entry.policy for entry in rows])
+    names = labels([entry.policy for entry in case.entries])[1 : 1 + len(rows)]
     for at, ax in enumerate(grid.flat):
         if at >= len(columns):
             ax.set_visible(False)
             continue
         _panel(ax, case, rows, columns[at])
-        ax.set_yticks(range(len(rows)), labels if at % across == 0 else [""] * len(rows))
+        ax.set_yticks(range(len(rows)), names if at % across == 0 else [""] * len(rows))
         ax.set_ylim(len(rows) - 0.4, -0.6)
         ax.tick_params(axis="y", length=0)
     return made
-
-
-def _labels(policies: Sequence[str]) -> list[str]:
-    """Names short enough to stand beside a panel; numbered where shortening made two of them alike."""
-    short = [named(policy, 34) for policy in policies]
-    return short if len(set(short)) == len(short) else [f"{at}. {text}" for at, text in enumerate(short, 1)]
 
 
 def _panel(ax: Axes, case: Case, rows: Sequence[Entry], column: Column) -> None:

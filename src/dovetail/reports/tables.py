@@ -78,7 +78,7 @@ def of_case(case: Case) -> Table:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
         unit = scale(column, values)
         heads.append(Head(column.head, unit.unit, column.more_is_better))
-        best = _best(column, values)
+        best = best_value(column, values)
         columns.append([
             _cell(case, entry, column, value, unit.text(value), value == best)
             for entry, value in zip(case.entries, values, strict=True)
@@ -88,7 +88,7 @@ def of_case(case: Case) -> Table:
     return Table(named(case.title), tuple(heads), made)
 
 
-def _best(column: Column, values: Sequence[float]) -> float | None:
+def best_value(column: Column, values: Sequence[float]) -> float | None:
     """The best value of a column; None where there is nothing to choose, or most have it."""
     known = [value for value in values if isfinite(value)]
     if not known:
