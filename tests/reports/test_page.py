@@ -300,7 +300,7 @@ def test_shown_well(
     path.write_text(usual_page if kind == "usual" else hostile_page, encoding="utf-8")
     with opened(browser, path, width) as seen:
         seen.page.evaluate("window.dovetailGantt.ready")  # the charts are drawn
-        assert seen.page.locator("figure > svg").count() == (6 if kind == "usual" else 12)
+        assert seen.page.locator("figure > svg").count() == (8 if kind == "usual" else 16)
         assert seen.page.evaluate(OVERLAPS) == []
         assert seen.page.evaluate(TOO_WIDE) == []
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
