@@ -69,6 +69,7 @@ class Task:
     feedback: bool
     every_s: int
     keep: str
+    pass_times: bool
 
     @cached_property
     def name(self) -> str:
@@ -107,7 +108,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     folder, code = path.resolve().parent, code_hash()
     policies = [(name, placed(name, folder)) for name in study.policies]
     hashes = {text: hash_of_files(text) for _, text in policies}
-    common = (study.counting, study.feedback, study.every_s, study.keep)
+    common = (study.counting, study.feedback, study.every_s, study.keep, study.pass_times)
     tasks: list[Task] = []
     used: set[int] = set()
     seen: set[str] = set()

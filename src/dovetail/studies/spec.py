@@ -108,6 +108,8 @@ class Study(_Part):
     counting: str = "all"
     feedback: bool = False
     every: str = "0"
+    pass_times: bool = False
+    """Whether the CPU time of each pass is measured; the replay then stops at each moment."""
     include: list[Match] = []
     exclude: list[Match] = []
 
@@ -190,6 +192,13 @@ class Study(_Part):
     def _one_of_them(cls, value: str, info: ValidationInfo) -> str:
         if value and value not in info.data.get("policies", [value]):
             raise ValueError(f"the baseline {value!r} is not among the policies")
+        return value
+
+    @field_validator("pass_times")
+    @classmethod
+    def _passes_at_every_moment(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and parse_duration(info.data.get("every", "0")):
+            raise ValueError("periodic passes are not timed: leave out `every`")
         return value
 
     @property

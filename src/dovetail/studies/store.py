@@ -34,7 +34,12 @@ if TYPE_CHECKING:
 
     from dovetail.studies.spec import Study
 
-VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions")
+PASS_TIMES: Final = (
+    "pass_p50_ms", "pass_p99_ms", "pass_max_ms", "search_share", "search_p50_ms", "search_p99_ms", "pass_overhead_ms",
+)  # fmt: skip
+"""Columns on the time of one pass; null where the study did not ask for it."""
+
+VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions", *PASS_TIMES)
 """Columns that differ from one execution to the next; all others are the same bytes each time."""
 
 FACTS: Final = (
@@ -189,7 +194,8 @@ def _read(path: Path) -> Workload:
 def _kind(value: Any) -> Any:
     import polars as pl
 
-    return {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}[type(value)]
+    kinds = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String, type(None): pl.Float64}
+    return kinds[type(value)]
 
 
 def _bytes(value: Any) -> bytes:

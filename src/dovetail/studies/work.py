@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dovetail.model.workload import Ints
+    from dovetail.engine.timing import PassTimes
+    from dovetail.model.schedule import Schedule
+    from dovetail.model.workload import Ints, Workload
     from dovetail.studies.grid import Task
 
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -51,11 +53,8 @@ def _run(path: Path, task: Task) -> None:
 
     import numpy as np
 
-    from dovetail.engine.replay import replay
     from dovetail.errors import DovetailError
     from dovetail.metrics import summarize
-    from dovetail.model.cluster import Cluster
-    from dovetail.policies.registry import policy
     from dovetail.studies.grid import code_hash, hash_of_files
     from dovetail.studies.store import Store
 
@@ -66,10 +65,7 @@ def _run(path: Path, task: Task) -> None:
     store = Store(path)
     workload = store.workload(task.workload_sha256)
     clock = time.process_time()
-    schedule = replay(
-        workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.cell.estimate,
-        feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
-    )  # fmt: skip
+    schedule, times = _replayed(workload, task)
     metrics = summarize(schedule, counting=task.counting)
     row = {
         "run": task.name,
@@ -82,6 +78,7 @@ def _run(path: Path, task: Task) -> None:
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "versions": json.dumps(schedule.versions, sort_keys=True),
+        **_pass_times(times),
     }
     starts: dict[str, Ints | None] = {}
     if task.keep == "starts":
@@ -91,3 +88,37 @@ def _run(path: Path, task: Task) -> None:
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
     store.write(task.name, row, metrics, starts)
+
+
+def _replayed(workload: Workload, task: Task) -> tuple[Schedule, PassTimes | None]:
+    """The schedule of a task, and the times of its passes if it asks for them."""
+    from dovetail.engine.replay import replay
+    from dovetail.engine.timing import timed_replay
+    from dovetail.model.cluster import Cluster
+    from dovetail.policies.registry import policy
+
+    chosen, cluster = policy(task.policy), Cluster(task.processors)
+    cell, feedback = task.cell, task.feedback
+    if task.pass_times:
+        return timed_replay(
+            workload, chosen, cluster=cluster, estimate=cell.estimate, feedback=feedback, seed=cell.seed
+        )
+    schedule = replay(
+        workload, chosen, cluster=cluster, estimate=cell.estimate, feedback=feedback, every_s=task.every_s,
+        seed=cell.seed,
+    )  # fmt: skip
+    return schedule, None
+
+
+def _pass_times(times: PassTimes | None) -> dict[str, float | None]:
+    """The columns of store.PASS_TIMES, in milliseconds; nan where no pass is of that kind."""
+    import numpy as np
+
+    from dovetail.studies.store import PASS_TIMES
+
+    if times is None:
+        return dict.fromkeys(PASS_TIMES)
+    every, searched = 1e3 * times.seconds, 1e3 * times.seconds[times.searched]
+    ms = [float(np.percentile(part, at)) if len(part) else np.nan for part in (every, searched) for at in (50, 99, 100)]
+    share = len(searched) / max(len(every), 1)
+    return dict(zip(PASS_TIMES, (*ms[:3], share, *ms[3:5], 1e3 * times.overhead_s), strict=True))

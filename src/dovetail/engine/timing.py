@@ -1,0 +1,125 @@
+"""How long one pass takes: a replay that stops at every moment, with a clock around the pass alone.
+
+Kernels have no clock, but the compiled replay can stop when jobs have ended or arrived, just before the pass; asked to
+go on no further than that moment, it makes the pass and comes back. The clock counts the CPU time of this thread, so
+other work on the machine is not in it.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from dovetail import __version__
+from dovetail.engine.replay import check, replay
+from dovetail.engine.whole import Replay, new_replay
+from dovetail.kernels import replay as kernel
+from dovetail.kernels import run as layout
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.schedule import Schedule
+from dovetail.model.state import State
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.base import Policy, RulePolicy
+from dovetail.policies.lists import ListPolicy
+from dovetail.predict.known import estimates
+
+_EMPTY = 1001
+"""Empty steps that the overhead is the median of."""
+
+
+@dataclass(frozen=True)
+class PassTimes:
+    """CPU seconds of every pass of a replay, in turn."""
+
+    seconds: npt.NDArray[np.float64]
+    searched: npt.NDArray[np.bool_]
+    """Whether some waiting job fitted: else nothing can start, and a planner does not search."""
+    overhead_s: float
+    """CPU seconds of a step in which nothing happens: what the stepping itself adds to each pass."""
+
+
+def timed_replay(
+    workload: Workload,
+    policy: Policy,
+    *,
+    cluster: Cluster | None = None,
+    estimate: str = "limit",
+    feedback: bool = False,
+    seed: int = 0,
+) -> tuple[Schedule, PassTimes]:
+    """The same schedule as that of `replay`, and how long each of its passes took.
+
+    A pass is timed from the moment at which the news is known to the jobs chosen and started. Policies in Python, and
+    orders of the user's, are asked event by event: their passes are calls of `decide`.
+    """
+    if cluster is None:
+        cluster = Cluster(workload.processors)
+    if not isinstance(policy, RulePolicy) or (isinstance(policy, ListPolicy) and not isinstance(policy.order, str)):
+        watch = _Watched(policy, policy.name)
+        schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
+        return schedule, _times(watch.ns, watch.searched, lambda: None)
+    check(workload, cluster)
+    guess = estimates(workload, estimate)
+    rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), seed=seed)
+    whole = new_replay(workload, cluster, rule._replace(stop_for_news=True), guess, feedback=feedback)
+    times = _stepped(whole)
+    versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
+    versions["python"] = platform.python_version()
+    rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
+    start, arrive, first, last = (whole.run.jobs[row] for row in rows)
+    facts = (policy.name, estimate, start, arrive, first, last, whole.passes, seed, versions)
+    return Schedule(workload, cluster, *facts), times
+
+
+def _stepped(whole: Replay) -> PassTimes:
+    """Run to the end, one pass at a time."""
+    ns: list[int] = []
+    searched: list[bool] = []
+    size = whole.run.jobs[layout.SIZE]
+
+    def one_pass(at: Replay, ended: Ints, arrived: Ints) -> None:
+        least = min(int(size[jobs].min()) if len(jobs) else layout.NEVER for jobs in (at.waiting, arrived))
+        searched.append(least <= int(at.cap.free[0]))
+        now = at.now
+        begin = time.thread_time_ns()
+        kernel.replay(at.cap, at.run, at.rule, now)
+        ns.append(time.thread_time_ns() - begin)
+
+    whole.on_news = one_pass
+    whole.advance()
+    return _times(ns, searched, lambda: kernel.replay(whole.cap, whole.run, whole.rule, whole.now))
+
+
+def _times(ns: list[int], searched: list[bool], empty: Callable[[], object]) -> PassTimes:
+    """With the overhead, measured on a step that does nothing."""
+    taken = []
+    for _ in range(_EMPTY):
+        begin = time.thread_time_ns()
+        empty()
+        taken.append(time.thread_time_ns() - begin)
+    return PassTimes(np.array(ns) / 1e9, np.array(searched, np.bool_), float(np.median(taken)) / 1e9)
+
+
+@dataclass
+class _Watched(Policy):
+    """A policy with a clock around each of its decisions."""
+
+    inner: Policy
+    name: str
+    ns: list[int] = field(default_factory=list)
+    searched: list[bool] = field(default_factory=list)
+
+    def decide(self, state: State) -> Plan:
+        fits = state.size[state.waiting] <= state.free
+        self.searched.append(bool(fits.any()))
+        begin = time.thread_time_ns()
+        plan = self.inner.decide(state)
+        self.ns.append(time.thread_time_ns() - begin)
+        return plan
