@@ -158,7 +158,20 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
 def test_batches_hold_each_task_once_and_share_a_workload() -> None:
     rng = random.Random(3)
     tasks = [
-        Task(Cell("t", "", "all", "easy", "limit", n), "", str(rng.randrange(5)), 1, 1, "easy", "", "all", False, 0, "")
+        Task(
+            Cell("t", "", "all", "easy", "limit", n),
+            "",
+            str(rng.randrange(5)),
+            1,
+            1,
+            "easy",
+            "",
+            "all",
+            False,
+            0,
+            "",
+            False,
+        )
         for n in range(200)
     ]
     costs = {task.name: rng.uniform(0.01, 0.4) for task in tasks}

@@ -108,7 +108,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     folder, code = path.resolve().parent, code_hash()
     policies = [(name, placed(name, folder)) for name in study.policies]
     hashes = {text: hash_of_files(text) for _, text in policies}
-    common = (study.counting, study.feedback, study.every_s, study.keep, study.pass_times)
+    common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
     seen: set[str] = set()
@@ -126,7 +126,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                             cell = Cell(trace.label, scenario, label, name, estimate, seed)
                             if _wanted(cell, study, used):
                                 facts = (code, workload.digest(), workload.processors, len(workload))
-                                tasks.append(Task(cell, *facts, text, hashes[text], *common))
+                                tasks.append(Task(cell, *facts, text, hashes[text], *common, study.pass_times))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
             line = line_of(text, ("traces", position), trace.path)
