@@ -19,6 +19,7 @@ import numpy.typing as npt
 from dovetail import __version__
 from dovetail.engine.replay import check, replay
 from dovetail.engine.whole import Replay, new_replay
+from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
 from dovetail.model.cluster import Cluster
@@ -56,12 +57,14 @@ def timed_replay(
 ) -> tuple[Schedule, PassTimes]:
     """The same schedule as that of `replay`, and how long each of its passes took.
 
-    A pass is timed from the moment at which the news is known to the jobs chosen and started. Policies in Python, and
-    orders of the user's, are asked event by event: their passes are calls of `decide`.
+    A pass is timed from the moment at which the news is known to the jobs chosen and started. Policies in Python are
+    asked event by event: their passes are calls of `decide`.
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if not isinstance(policy, RulePolicy) or (isinstance(policy, ListPolicy) and not isinstance(policy.order, str)):
+    if isinstance(policy, ListPolicy) and not isinstance(policy.order, str):
+        raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
+    if not isinstance(policy, RulePolicy):
         watch = _Watched(policy, policy.name)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
