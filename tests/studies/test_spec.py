@@ -60,6 +60,7 @@ def test_what_a_study_says(tmp_path: Path) -> None:
         (4, "seeds = 3", 'spans = ["all", "monthly"]', "no span 'monthly': write all, weekly, each 30d, or 0d..30d"),
         (4, "seeds = 3", 'spans = [\n  "all",\n  "each 0s",\n]', "no span 'each 0s'"),
         (4, "seeds = 3", 'every = "often"', "'often' is not a duration"),
+        (5, "seeds = 3", 'every = "60"\npass_times = true', "periodic passes are not timed: leave out `every`"),
         (4, "seeds = 3", "seeds = = 3", "not TOML"),
         (4, "seeds = 3", "seeds = 1000000000", "seeds are up to 10,000 different whole numbers"),
         (2, "reserve = [2, 4]", f"reserve = {list(range(6000))}", "make 12,000 policies; at most 10,000"),

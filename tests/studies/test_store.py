@@ -19,7 +19,7 @@ from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.referee import assert_valid
 from dovetail.studies.grid import Task, plain
-from dovetail.studies.store import STARTS, VOLATILE, Store
+from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
 from dovetail.studies.work import run_batch
 from tests.studies.small import prepared, written
 
@@ -132,6 +132,32 @@ def test_metrics_alone(tmp_path: Path) -> None:
     run_batch(str(store.path), [plain(task)])
     assert store.schedule(task.name) is None
     assert store.frame()["jobs"].to_list() == [50]
+
+
+def test_times_of_passes_are_kept_where_they_are_asked_for(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    assert filled[0].frame().select(PASS_TIMES).null_count().row(0) == (len(filled[1]),) * len(PASS_TIMES)
+    text = 'name = "x"\npolicies = ["easy"]\nestimates = "runtime"\n{}[[traces]]\n{}'
+    made = 'name = "made"\ngenerate = {jobs = 600, processors = 32, load = 0.9}\n'
+    stores, names = [], []
+    for folder, line in (("plain", ""), ("timed", "pass_times = true\n"), ("again", "pass_times = true\n")):
+        (tmp_path / folder).mkdir()
+        stores.append(Store(tmp_path / folder / "store"))
+        (task,) = prepared(written(tmp_path / folder, text.format(line, made)), stores[-1])
+        assert [result["error"] for result in run_batch(str(stores[-1].path), [plain(task)])] == [""]
+        names.append(task.name)
+    assert names[0] != names[1] == names[2]  # a run without times does not stand for one with them
+    assert stores[1].digest() == stores[2].digest()
+    plain_row, row = (store.frame().row(0, named=True) for store in stores[:2])
+    same = set(row) - set(VOLATILE) - {"run"}
+    assert {key: row[key] for key in same} == {key: plain_row[key] for key in same}
+    assert 0 < row["pass_p50_ms"] <= row["pass_p99_ms"] <= row["pass_max_ms"] < 1000
+    assert 0 < row["search_p50_ms"] <= row["search_p99_ms"] <= row["pass_max_ms"]
+    assert 0 < row["search_share"] < 1
+    assert 0 < row["pass_overhead_ms"] < 1
+    schedules = [store.schedule(name) for store, name in zip(stores, names, strict=True)]
+    assert schedules[0] is not None
+    assert schedules[1] is not None
+    assert schedules[0].start.tolist() == schedules[1].start.tolist()
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:

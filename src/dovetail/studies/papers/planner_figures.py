@@ -83,8 +83,8 @@ _FIG_5: Final = (
 )
 _FIG_6: Final = "The paper shows P2SF of CP-P2SF and CP-P2SF+: below List-REG on few traces only."
 _FIG_7: Final = (
-    "The paper shows how many jobs wait in the passes of CP-P2SF, as the reason why its search ends early. Ours: the"
-    " share of the passes in which at most so many jobs wait, under our planner for P2SF."
+    "The paper shows how many jobs wait in the passes of CP-P2SF, as the reason why its search fails where queues are"
+    " long. Ours: the share of the passes in which at most so many jobs wait, under our planner for P2SF."
 )
 
 
@@ -133,6 +133,10 @@ def _solver(shown: Found, metric: str) -> Series:
     return Series(f"{row}, published", _published(TABLE_2_CP, row, metric, shown), STROKES[2], hollow=True)
 
 
+_NEAR: Final = 50
+"""Where all marks are below this, the line of the base would only push them together: it is left out."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """Marks over one axis."""
@@ -168,7 +172,7 @@ def _fig_6(shown: Found) -> Panel:
 
 
 def _marks(panels: Sequence[Panel], shown: Found) -> Figure:
-    """For each trace the marks of all series side by side; the base is the line at 100."""
+    """For each trace the marks of all series side by side; the base is the line at 100, if it is near."""
     made = figure(WIDTH, 40 + HEIGHT * len(panels))
     axes = made.subplots(len(panels), 1, squeeze=False)[:, 0]
     for ax, panel in zip(axes, panels, strict=True):
@@ -179,7 +183,9 @@ def _marks(panels: Sequence[Panel], shown: Found) -> Figure:
 
 
 def _panel(ax: Axes, panel: Panel, traces: Sequence[str]) -> None:
-    ax.axhline(100, color=GREY, linewidth=1)
+    drawn_to = max((value for one in panel.series for value in one.by_trace.values()), default=100.0)
+    if drawn_to > _NEAR:
+        ax.axhline(100, color=GREY, linewidth=1)
     shift = 0.7 / max(len(panel.series) - 1, 1)
     for number, one in enumerate(panel.series):
         at = [i - 0.35 + number * shift for i, trace in enumerate(traces) if trace in one.by_trace]
@@ -250,6 +256,6 @@ def _fig_7(queues: Mapping[str, Ints]) -> Figure:
     ax.set_ylim(0, 101)
     ax.set_xlabel("jobs waiting, up to (logarithmic)")
     ax.set_title(f"share of the passes of the planner for {METRICS['p2sf_s']}, %")
-    if ax.lines[:-1]:
+    if queues:
         ax.legend(loc="lower right", frameon=False)
     return made

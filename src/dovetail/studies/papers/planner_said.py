@@ -47,17 +47,15 @@ def over(ours: Values, other: Values) -> Values:
 
 
 def listed(found: Values, unit: str = "", digits: int = 1) -> str:
-    return ", ".join(f"{trace} {value:.{digits}f}{unit}" for trace, value in found.items())
+    return ", ".join(f"{trace} {value:.{digits}f}{unit}" for trace, value in found.items()) or "-"
 
 
 def held(shown: Found, found: Values, test: Callable[[float], bool], among: Sequence[str] | None = None) -> str:
     """Whether a test holds on every trace; `so far` where some were not run."""
     wanted = shown.traces if among is None else among
     good = [test(found[trace]) for trace in wanted if trace in found]
-    if not good:
-        return NOT_RUN
     said = "yes" if all(good) else "in part" if any(good) else "no"
-    return said if len(good) == len(wanted) else f"{said}, so far"
+    return NOT_RUN if not good else said if len(good) == len(wanted) else f"{said}, so far"
 
 
 def about_packing(shown: Found, bound: Values) -> list[Statement]:
@@ -99,13 +97,13 @@ def about_slowdown(shown: Found) -> list[Statement]:
         ),
         Statement(
             "List-SPF is lower than List-SAF on average",
-            f"means of {means[0]:.1f} and {means[1]:.1f}" if both else "",
+            f"means of {means[0]:.1f} and {means[1]:.1f}" if both else "-",
             held(shown, dict.fromkeys(both, means[0] - means[1]), lambda value: value < 0),
         ),
         Statement(
             "CP-BSLD often is worse than List-SPF and List-SAF",
             f"in per cent of the better of the two: {listed(beaten)}",
-            ("yes" if 2 * above > len(beaten) else "no") if beaten else NOT_RUN,
+            held(shown, dict.fromkeys(beaten, 2.0 * above), lambda value: value > len(beaten)),
         ),
         Statement(
             "CP-BSLD+, which begins with the list plans (as our planner always does), is above List-SPF everywhere",
@@ -168,12 +166,12 @@ def about_overload(shown: Found) -> list[Statement]:
     return [
         Statement(
             "under List-SAF the queue grows all the time",
-            f"mean of waiting jobs in each quarter of the trace: {told.get('list-saf', '')}",
+            f"mean of waiting jobs in each quarter of the trace: {told.get('list-saf', '-')}",
             NOT_RUN if saf is None else bool(np.all(np.diff(saf) > 0)),
         ),
         Statement(
             "CP-AF prevents the overload",
-            f"likewise: {told.get(plan or '', '')} (`list-reg`: {told.get('list-reg', '')})",
+            f"likewise: {told.get(plan or '', '-')} (`list-reg`: {told.get('list-reg', '-')})",
             stable,
         ),
         Statement(
@@ -224,12 +222,12 @@ def about_queues(queues: Mapping[str, Ints], shown: Found) -> list[Statement]:
     return [
         Statement(
             "on KTH-SP2 the queue mostly stays below 30 jobs",
-            f"30 or more in {listed(kth, ' %')} of the passes" if kth else "",
+            f"passes with 30 or more: {listed(kth, ' %')}",
             held(shown, long, lambda value: value < 50, [KTH]),
         ),
         Statement(
             "on the others it often gets larger",
-            f"30 or more in {listed({trace: long[trace] for trace in others if trace in long}, ' %')} of the passes",
+            f"passes with 30 or more: {listed({trace: long[trace] for trace in others if trace in long}, ' %')}",
             held(shown, long, lambda value: value > long.get(KTH, 100.0), others),
         ),
     ]
