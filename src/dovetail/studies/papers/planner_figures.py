@@ -12,7 +12,7 @@ from dovetail.metrics import timeline
 from dovetail.model.workload import Ints
 from dovetail.optimize.bounds import awf_bound_s
 from dovetail.reports.curves import DAY, Line, binned, edges, middles
-from dovetail.reports.style import GREY, STROKES, Stroke, figure
+from dovetail.reports.style import FAINT, GREY, STROKES, Stroke, figure
 from dovetail.studies.papers import planner_said as said
 from dovetail.studies.papers.page import Runs, Statement, picture, stated
 from dovetail.studies.papers.planner_runs import ALL, BASE, Found, Key
@@ -186,9 +186,10 @@ def _panel(ax: Axes, panel: Panel, traces: Sequence[str]) -> None:
     drawn_to = max((value for one in panel.series for value in one.by_trace.values()), default=100.0)
     if drawn_to > _NEAR:
         ax.axhline(100, color=GREY, linewidth=1)
-    shift = 0.7 / max(len(panel.series) - 1, 1)
+    last = len(panel.series) - 1
+    shift = min(0.13, 0.76 / max(last, 1))
     for number, one in enumerate(panel.series):
-        at = [i - 0.35 + number * shift for i, trace in enumerate(traces) if trace in one.by_trace]
+        at = [i + (number - last / 2) * shift for i, trace in enumerate(traces) if trace in one.by_trace]
         drawn: dict[str, Any] = {
             "color": one.stroke.colour,
             "marker": one.stroke.marker,
@@ -201,7 +202,7 @@ def _panel(ax: Axes, panel: Panel, traces: Sequence[str]) -> None:
             drawn |= {"markersize": 10, "markeredgewidth": 2}
         ax.plot(at, [one.by_trace[t] for t in traces if t in one.by_trace], label=one.label or None, **drawn)
     for i in range(1, len(traces)):
-        ax.axvline(i - 0.5, color="#d9d9d9", linewidth=0.5)
+        ax.axvline(i - 0.5, color=FAINT, linewidth=0.5, zorder=0)
     ax.set_xlim(-0.5, len(traces) - 0.5)
     ax.set_xticks(range(len(traces)), traces)
     ax.grid(visible=False, axis="x")
