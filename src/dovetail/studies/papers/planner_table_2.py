@@ -88,8 +88,8 @@ def _summary(shown: Found, facts: dict[str, int]) -> str:
 
 Table 2 of "CP" (Goponenko, Lamar, Allan, Brandt and Dechev, Job Scheduling for HPC Clusters: Constraint
 Programming vs. Backfilling Approaches, DEBS 2024) in full, beside ours, on five of its six traces
-({UNAVAILABLE} could not be had). Where the paper has CP Optimizer, with 20 s for each pass on 32 cores, we
-have the [planner](../planner.md), on one core. The rows of list scheduling are looked at more closely in
+({UNAVAILABLE} could not be had). Where the paper has CP Optimizer, with up to 20 s for each pass on a machine of
+32 cores, we have the [planner](../planner.md), on one core. The rows of list scheduling are looked at more closely in
 [cp-table-2](cp-table-2.md).
 
 {gap}
@@ -133,8 +133,8 @@ half a point or less. A `*` means that another method's number is printed and il
 *CPU* is of the replay and its metrics, one thread. A pass happens whenever a job arrives or ends. *Search* are the
 passes in which some waiting job fits; in all others nothing can start, and the planner does not search. All are
 CPU times of one run that stops at every pass to look at the clock. Each pass includes what that costs{stepping}:
-nothing to a planner that searches, nearly all of the pass of a list policy, whose CPU time is several times that
-of a replay without a clock.
+little beside a search, but nearly all of the pass of a list policy, whose CPU time is several times that of a
+replay without a clock.
 """
 
 
