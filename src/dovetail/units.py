@@ -7,8 +7,9 @@ import re
 _DURATION = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([smhdw]?)\s*$")
 MOST_SECONDS = 10**10
 """Longest duration that is read, some 317 years: as in a log."""
+DAY_S = 86_400
 WEEK_S = 604_800
-_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": WEEK_S}
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": DAY_S, "w": WEEK_S}
 
 
 def duration(seconds: float) -> str:

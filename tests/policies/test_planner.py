@@ -106,7 +106,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     """The guarantee of the design, against plans made second by second."""
     passes = better = 0
     for seed in range(60):
-        for state, plan in watched(seed, Planner(objective, decodes=40)):
+        for state, plan in watched(seed, Planner(objective, decodes=40, starve_s=None)):
             got = slow.value(objective, state, starts_of(state, plan))
             waiting = state.waiting.tolist()
             lists = [sorted(waiting, key=lambda job, k=key: k(state, job)) for key in KEYS.values()]  # type: ignore[misc]
@@ -124,7 +124,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
 def test_small_queues_are_arranged_as_well_as_any_order_can(objective: str) -> None:
     cases = 0
     for seed in range(60):
-        for state, plan in watched(seed, Planner(objective, decodes=400)):
+        for state, plan in watched(seed, Planner(objective, decodes=400, starve_s=None)):
             if not 2 <= len(state.waiting) <= 5:
                 continue
             cases += 1
@@ -196,7 +196,9 @@ def test_objectives_are_the_metrics() -> None:
 def test_names_and_settings() -> None:
     made = policy("plan:objective=af+0.5*p2sf,decodes=50,window=20,foresight=4,starve=2d,ms=20,hot=1,cold=0.1")
     assert made == Planner("af+0.5*p2sf", 50, 20, 4, 172_800, 20.0, 1.0, 0.1, name=made.name)
-    assert policy("plan-bsld") == Planner("bsld", name="plan-bsld")
+    assert policy("plan-bsld") == Planner("bsld", foresight=8, name="plan-bsld")
+    assert policy("plan-af:starve=none").starve_s is None  # type: ignore[attr-defined]
+    assert policy("plan-af") == Planner("af", starve_s=4 * 86400, name="plan-af")
     weights, level = terms(parse("2*af+bsld+af+0.5*pasf:3+wait+3*makespan"))
     assert (weights.tolist(), level) == ([3.0, 0.0, 1.0, 0.5, 1.0, 3.0, 0.0], 3)
     for text, says in {
@@ -220,7 +222,7 @@ def test_a_long_queue_is_planned_as_a_whole() -> None:
     """With a window of three, all waiting jobs together are still arranged no worse than by any list."""
     better = 0
     for seed in range(25):
-        for state, plan in watched(seed, Planner("awf", decodes=40, window=3)):
+        for state, plan in watched(seed, Planner("awf", decodes=40, window=3, starve_s=None)):
             if len(state.waiting) <= 3:
                 continue
             got = slow.value("awf", state, starts_of(state, plan))

@@ -54,12 +54,7 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    check(workload, cluster)
-    guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
-    if guess.shape != (len(workload),) or np.any(guess < 1):
-        raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
-    if np.sum(guess, dtype=np.float64) > _MOST_S:
-        raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
+    guess = checked(workload, cluster, estimate)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
@@ -72,18 +67,41 @@ def replay(
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
-        rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
-        results, passes = [whole.run.jobs[row] for row in rows], whole.passes
-    else:
-        stepper = Stepper(workload, cluster, policy, guess, seed=seed, feedback=feedback, every_s=every_s)
-        _advance(stepper, workload, progress)
-        results = [stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last]
-        passes = stepper.passes
+        return finished(whole, workload, cluster, policy.name, estimate, seed)
+    stepper = Stepper(workload, cluster, policy, guess, seed=seed, feedback=feedback, every_s=every_s)
+    _advance(stepper, workload, progress)
+    rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last)
+    return _schedule(rows, stepper.passes, workload, cluster, policy.name, estimate, seed)
+
+
+def finished(
+    whole: Replay, workload: Workload, cluster: Cluster, policy: str, estimate: str | Ints, seed: int
+) -> Schedule:
+    """What a replay that has run to its end has made."""
+    jobs = whole.run.jobs
+    rows = (jobs[layout.START], jobs[layout.ARRIVE], jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST])
+    return _schedule(rows, whole.passes, workload, cluster, policy, estimate, seed)
+
+
+def _schedule(
+    rows: tuple[Ints, Ints, Ints, Ints], passes: int, workload: Workload, cluster: Cluster, policy: str,
+    estimate: str | Ints, seed: int,
+) -> Schedule:  # fmt: skip
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else "given"
-    start, arrive, first, last = results
-    return Schedule(workload, cluster, policy.name, name, start, arrive, first, last, passes, seed, versions)
+    return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions)
+
+
+def checked(workload: Workload, cluster: Cluster, estimate: str | Ints) -> Ints:
+    """The estimates of a replay, when it can be made."""
+    check(workload, cluster)
+    guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
+    if guess.shape != (len(workload),) or np.any(guess < 1):
+        raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
+    if np.sum(guess, dtype=np.float64) > _MOST_S:
+        raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
+    return guess
 
 
 def check(workload: Workload, cluster: Cluster) -> None:

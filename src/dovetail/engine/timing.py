@@ -7,29 +7,25 @@ other work on the machine is not in it.
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from dovetail import __version__
-from dovetail.engine.replay import check, replay
+from dovetail.engine.replay import checked, finished, replay
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
+from dovetail.kernels.order import GIVEN_PER_PASS
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
-from dovetail.policies.lists import ListPolicy
-from dovetail.predict.known import estimates
 
 _EMPTY = 1001
 """Empty steps that the overhead is the median of."""
@@ -62,23 +58,18 @@ def timed_replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if isinstance(policy, ListPolicy) and not isinstance(policy.order, str):
-        raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
-    if not isinstance(policy, RulePolicy):
+    if not isinstance(policy, RulePolicy) or policy.timed:
         watch = _Watched(policy, policy.name)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
-    check(workload, cluster)
-    guess = estimates(workload, estimate)
-    rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), seed=seed)
-    whole = new_replay(workload, cluster, rule._replace(stop_for_news=True), guess, feedback=feedback)
+    rule = policy.rule()
+    if policy.static_keys or rule.order == GIVEN_PER_PASS:
+        raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
+    guess = checked(workload, cluster, estimate)
+    rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), stop_for_news=True, seed=seed)
+    whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
     times = _stepped(whole)
-    versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
-    versions["python"] = platform.python_version()
-    rows = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
-    start, arrive, first, last = (whole.run.jobs[row] for row in rows)
-    facts = (policy.name, estimate, start, arrive, first, last, whole.passes, seed, versions)
-    return Schedule(workload, cluster, *facts), times
+    return finished(whole, workload, cluster, policy.name, estimate, seed), times
 
 
 def _stepped(whole: Replay) -> PassTimes:

@@ -18,9 +18,12 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.optimize.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait, parse
 from dovetail.policies.base import RulePolicy
+from dovetail.units import DAY_S
 
 PLANNED: Final = ("af", "awf", "bsld", "p2sf")
 """Objectives that have a planner of their own: plan-af and so on."""
+FORESIGHT: Final = {"bsld": 8}
+"""Where planning for jobs that may come pays, and for how many (docs/planner.md)."""
 MOST_WINDOW: Final = 10_000
 MOST_DECODES: Final = 10_000_000
 MOST_FORESIGHT: Final = 256
@@ -54,8 +57,8 @@ class Planner(RulePolicy):
     tried; `ms` one in milliseconds instead, for live use. `window` jobs are arranged; what waits beyond them is placed
     after, by a list order. `foresight` jobs that may come, copies of the last that came, are planned for and never
     started. `starve_s` bounds how long a job may be passed over: the nearer a wait comes to it the more it counts, and
-    from then on the job comes first, in order of arrival. `hot` and `cold` are the temperatures of the annealing, in
-    mean costs of a job.
+    from then on the job comes first, in order of arrival; None: no bound. `hot` and `cold` are the temperatures of the
+    annealing, in mean costs of a job.
 
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
@@ -64,7 +67,7 @@ class Planner(RulePolicy):
     decodes: int = 200
     window: int = 100
     foresight: int = 0
-    starve_s: int | None = None
+    starve_s: int | None = 4 * DAY_S
     ms: float | None = None
     hot: float = 0.5
     cold: float = 0.01

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import PLANNED, Planner
+from dovetail.policies.planner import FORESIGHT, PLANNED, Planner
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -48,7 +48,7 @@ def policy(text: str) -> Policy:
         known = {"sweep": str}
     elif isinstance(made, Planner):
         known = {
-            "objective": str, "decodes": int, "window": int, "foresight": int, "starve": parse_duration, "ms": float,
+            "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
             "hot": float, "cold": float,
         }  # fmt: skip
     else:
@@ -91,7 +91,7 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner:
     if plain == "plan":
         return Planner(name=name)
     if plain.startswith("plan-") and plain[5:] in PLANNED:
-        return Planner(objective=plain[5:], name=name)
+        return Planner(objective=plain[5:], foresight=FORESIGHT.get(plain[5:], 0), name=name)
     if plain == "conservative":
         return Conservative(name=name)
     if plain in ("easy", "list"):
@@ -114,6 +114,10 @@ def _settings(rest: str, text: str) -> dict[str, str]:
             raise SettingError(f"{text!r}: {part!r} is not a setting: write name=value, separated by commas")
         pairs[key.strip()] = value.strip()
     return pairs
+
+
+def _starve(value: str) -> int | None:
+    return None if value == "none" else parse_duration(value)
 
 
 def _reserve(value: str) -> int | str:

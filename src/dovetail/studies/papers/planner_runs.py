@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from dovetail.model.schedule import Schedule
-from dovetail.policies.planner import TERM_NAMES, Planner, weights
+from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.studies.grid import Task
 from dovetail.studies.papers.page import Runs
@@ -88,12 +86,11 @@ class Found:
 
 
 def metric_of(text: str) -> str | None:
-    """The metric that a policy plans for: of a sum, its heaviest term. None if it is no planner."""
+    """The metric that a policy plans for; None if it is no planner, or plans for a sum."""
     made = policy(text) if text.startswith("plan") else None
     if not isinstance(made, Planner):
         return None
-    names = {number: name for name, number in TERM_NAMES.items()}
-    return METRIC_OF[names[int(np.argmax(weights(made.objective)))]]
+    return METRIC_OF.get(made.objective)
 
 
 def found(runs: Runs) -> Found:
