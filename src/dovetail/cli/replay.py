@@ -70,6 +70,7 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
+    from dovetail.engine.stepper import is_clairvoyant
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
 
@@ -95,7 +96,7 @@ def replay_command(
         rows, bounds = [], None
         for chosen in policies:
             schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
-            row = _row(schedule, counting, read_s, replay_s)
+            row = _row(schedule, counting, read_s, replay_s) | {"clairvoyant": is_clairvoyant(chosen)}
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
             if gaps:
@@ -279,7 +280,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     first = rows[0]["metrics"]
     best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
     for row in rows:
-        cells = [escape(printable(row["policy"], 40))]
+        cells = [escape(printable(row["policy"], 40)) + (" *" if row["clairvoyant"] else "")]
         for key, _, _ in _COLUMNS:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
@@ -294,6 +295,8 @@ def _table(rows: list[dict[str, Any]]) -> None:
     console.print(table)
     if len(rows) > 1:
         console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
+    if any(row["clairvoyant"] for row in rows):
+        console.print("policy *: knows the run times and the submissions to come, as nobody could.")
 
 
 def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:

@@ -9,13 +9,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.engine.whole import feedback_links, read_only
-from dovetail.errors import PolicyError
+from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy
+
+
+def is_clairvoyant(policy: Policy) -> bool:
+    """Whether a policy declares itself clairvoyant: it is shown the future, and tables mark what it did."""
+    return bool(getattr(policy, "clairvoyant", False))
 
 
 @dataclass
@@ -49,6 +54,13 @@ class Stepper:
         unknown = [np.full(n, -1, np.int64) for _ in range(4)]
         self.start, self.arrive, self.promised_first, self.promised_last = unknown
         self._free = self.cluster.processors
+        self._clairvoyant = is_clairvoyant(self.policy)
+        if self._clairvoyant:
+            if self.feedback:
+                raise SettingError(
+                    f"{self.policy.name} is shown the submissions to come: with feedback nobody knows them"
+                )
+            self.estimate = self.workload.runtime
         self._user = self.workload.get("user")
         self._links = feedback_links(self.workload) if self.feedback else None
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
@@ -103,13 +115,16 @@ class Stepper:
     def _pass(self) -> None:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         self.passes += 1
+        submit, future = self.arrive, np.arange(0)
+        if self._clairvoyant:  # jobs arrive in their order, so those to come are the last rows
+            submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,
             waiting=np.array(self._waiting, np.int64), running=np.array(sorted(self._running), np.int64),
             arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
-            submit=read_only(self.arrive), size=self.workload.size, limit=self.workload.limit,
+            submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
-            standing=self._standing,
+            standing=self._standing, future=future,
         )  # fmt: skip
         plan = self.policy.decide(state)
         if not isinstance(plan, Plan):

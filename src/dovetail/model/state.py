@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dovetail.model.plan import Plan
 from dovetail.model.workload import Ints
 
@@ -16,6 +18,8 @@ class State:
     `limit`, `estimate`, `user` (one value per job; only jobs that have arrived may be looked at).
     `waiting` is in order of arrival, then line; so is `arrived`, the part of it that is new in this moment.
     `standing` is the plan that the policy gave in the last pass.
+    `future` is empty, unless the policy is declared clairvoyant (`clairvoyant = True` in its class): then it holds the
+    jobs still to come, in order of submit, whose columns may be looked at too, and the estimates are the run times.
     """
 
     now: int
@@ -34,6 +38,7 @@ class State:
     """When each running job started; -1 for jobs that wait."""
     seed: int = 0
     standing: Plan = field(default_factory=Plan)
+    future: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""

@@ -15,6 +15,7 @@ from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.policies.planner import FORESIGHT, PLANNED, Planner
+from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -46,6 +47,8 @@ def policy(text: str) -> Policy:
     known: dict[str, Callable[[str], Any]]
     if isinstance(made, Conservative):
         known = {"sweep": str}
+    elif isinstance(made, Solver):
+        known = made.settings()
     elif isinstance(made, Planner):
         known = {
             "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
@@ -78,16 +81,21 @@ def names() -> list[str]:
         *(f"list-{order}" for order in ORDERS),
         "conservative",
         *(f"plan-{term}" for term in PLANNED),
+        *SOLVER_NAMES,
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,ms=...,hot=...,cold=...",
+        "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
+        "offline:ahead=... (knows the future), and as cp",
         "path/to/file.py:Name",
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative | Planner:
+def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
     plain = ALIASES.get(name, name)
+    if solver := solver_named(plain):
+        return solver
     if plain == "plan":
         return Planner(name=name)
     if plain.startswith("plan-") and plain[5:] in PLANNED:
