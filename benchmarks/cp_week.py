@@ -103,8 +103,8 @@ def page(store: Store, weeks: list[dict[str, Any]]) -> str:
         "```",
         "",
         f"All {len(runs)} cells took {cpu_s / 60:.0f} minutes of CPU with one worker. The study is",
-        "`examples/studies/cp-week.toml`. The logs are from the Parallel Workloads Archive; thanks go to Lars Malinowsky",
-        "(KTH-SP2), and to Dan Dwyer and Steve Hotovy (CTC-SP2).",
+        "`examples/studies/cp-week.toml`. The logs are from the Parallel Workloads Archive; thanks go to",
+        "Lars Malinowsky (KTH-SP2), and to Dan Dwyer and Steve Hotovy (CTC-SP2).",
     ]
     return "\n".join(lines) + "\n"
 
