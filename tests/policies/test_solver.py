@@ -182,6 +182,29 @@ def test_what_waits_beyond_the_window_comes_behind() -> None:
     assert plans[0].expected == {1: 100, 2: 150}
 
 
+def late(problem, objective, *, hint, **rest):  # type: ignore[no-untyped-def]
+    """A solver whose plans begin 7 s later than they could."""
+    return Solution(hint + 7, objective.value(problem, hint + 7), np.nan, "feasible", 0.0)
+
+
+def test_who_idles_on_purpose_keeps_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "solve", late)
+    # Job 0 runs when the others come. Job 1 is the window, and is to start 7 s late; job 2 cannot end before that, and
+    # comes behind it.
+    workload = jobs_of([0, 1, 1], [1, 1, 1], [100, 20, 30], 2)
+    plans: list[Plan] = []
+    idling = Solver("p2sf", window=1, idle=True)
+    stepper = Stepper(workload, Cluster(2), idling, workload.runtime, see=lambda state, plan: plans.append(plan))
+    stepper.advance(1)
+    assert plans[-1] == Plan(starts=[], expected={1: 8, 2: 28})
+
+
+def test_on_an_empty_machine_somebody_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "solve", late)
+    schedule = replay(jobs_of([0, 0], [1, 2], [5, 5], 2), Solver("p2sf", idle=True))
+    assert sorted(schedule.start.tolist()) == [0, 5]
+
+
 def test_same_seed_same_starts() -> None:
     from dovetail.workloads.synthetic import lublin
 
