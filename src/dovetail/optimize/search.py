@@ -1,0 +1,193 @@
+"""The planner's search as a solver of one problem, and three others that use the same decoder, to measure it against.
+
+Objectives: AF, AWF, BSLD with its bound of 10 s, PaSF of a whole level, and sums of these. PaSF is minimised among
+the schedules in which nobody idles on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import nan
+from time import process_time
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+import numpy as np
+
+from dovetail.errors import SettingError
+from dovetail.model.workload import Ints
+from dovetail.optimize.objective import Af, Awf, Bsld, Objective, Pasf, Sum
+from dovetail.optimize.problem import NEVER, Floats, Problem, Solution, decode
+
+if TYPE_CHECKING:
+    from dovetail.kernels.comparators import Window
+
+Method = Literal["anneal", "tabu", "genetic", "random"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
+
+GROWTH: Final = 2
+"""With a budget of CPU seconds, each round has so many times the decodes of the round before."""
+HOT: Final = 0.5
+COLD: Final = 0.01
+"""Temperatures of the annealing: those of the planner."""
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best schedule after a round: candidates decoded and CPU seconds spent until then, and its value."""
+
+    decodes: int
+    cpu_s: float
+    value: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer of a search, and how it got there."""
+
+    solution: Solution
+    history: tuple[Incumbent, ...]
+    """After the list plans, and after each round."""
+
+
+def search(
+    problem: Problem,
+    objective: Objective,
+    *,
+    decodes: int = 200,
+    cpu_s: float | None = None,
+    seed: int = 0,
+    method: Method = "anneal",
+    hot: float = HOT,
+    cold: float = COLD,
+) -> Found:
+    """The best schedule that a search over orders finds; never worse than the best of five list plans.
+
+    The budget is a number of candidates to decode, in one round: same call, same schedule. With `cpu_s` that is the
+    first of several rounds: each goes on from the best so far and has GROWTH times the budget of the round before, the
+    last as much as there seems to be time for. `anneal` is the planner's own search; the others are `tabu`, `genetic`
+    and `random` (random orders). `hot` and `cold` are the temperatures of the annealing, as in the planner.
+    """
+    begun = process_time()
+    _check(problem, decodes, method)
+    if not len(problem):
+        return Found(Solution(np.empty(0, np.int64), nan, nan, "optimal", process_time() - begun), ())
+    window = _window(problem, objective, seed)
+    turn = _turn(window, method, hot, cold)
+    starts, budget, done = _listed(window), decodes, 0
+    history = [Incumbent(0, process_time() - begun, objective.value(problem, starts))]
+    while budget > 0 and not _at_least(window, starts):
+        since = process_time()
+        done += turn(budget)
+        starts = _answer(window)
+        _stand(window, starts)
+        now = process_time()
+        history.append(Incumbent(done, now - begun, objective.value(problem, starts)))
+        left = 0.0 if cpu_s is None else cpu_s - (now - begun)
+        budget = min(GROWTH * budget, int(left / max(now - since, 1e-9) * budget))
+    value = history[-1].value
+    spent = process_time() - begun
+    if objective.regular and _at_least(window, starts):
+        return Found(Solution(starts, value, value, "optimal", spent), tuple(history))
+    return Found(Solution(starts, value, nan, "feasible", spent), tuple(history))
+
+
+def _check(problem: Problem, decodes: int, method: str) -> None:
+    if method not in METHODS:
+        raise SettingError(f"no search method {method!r}: choose {', '.join(METHODS)}")
+    if decodes < 0:
+        raise SettingError(f"decodes={decodes}: must be at least 0")
+    if bool(np.any(problem.latest < NEVER)):
+        raise SettingError("the search knows no latest starts: solve with CP-SAT")
+
+
+# From here on: how a problem is told to the kernels, and what they answer.
+
+
+def _window(problem: Problem, objective: Objective, seed: int) -> Window:
+    """The jobs of the problem, and behind them what is not free: one block per step of the capacity, the last one
+    for ever."""
+    from dovetail.kernels import run as layout
+    from dovetail.kernels.comparators import new_window
+
+    n = len(problem)
+    taken = np.flatnonzero(problem.free < problem.processors)
+    ends = np.append(problem.times[1:], layout.NEVER // 2)
+    jobs = np.full((layout.JOB_ROWS, n + len(taken)), -1, np.int64)
+    jobs[layout.ARRIVE] = np.concatenate([problem.arrive, problem.times[taken]])
+    jobs[layout.SIZE] = np.concatenate([problem.size, problem.processors - problem.free[taken]])
+    jobs[layout.ESTIMATE] = np.concatenate([problem.estimate, (ends - problem.times)[taken]])
+    release = np.concatenate([problem.earliest, problem.times[taken]])
+    weights, level = _terms(problem, objective)
+    blocks = np.ascontiguousarray(problem.times[taken])
+    return new_window(problem.now, problem.processors, jobs, release, blocks, n, weights, level, seed)
+
+
+def _terms(problem: Problem, objective: Objective) -> tuple[Floats, int]:
+    """The weight of each term of the kernels' objective, and the level of PaSF.
+
+    There each term counts relative to its value in the FCFS plan: in a sum, that value is its weight here.
+    """
+    from dovetail.kernels.search import AF, AWF, BOUND_S, BSLD, PASF, TERMS
+
+    weights, levels = np.zeros(TERMS), set()
+    fcfs = decode(problem, np.argsort(problem.arrive, kind="stable").tolist()) if isinstance(objective, Sum) else None
+    for weight, part in objective.parts if isinstance(objective, Sum) else ((1.0, objective),):
+        if isinstance(part, Pasf) and part.level == int(part.level):
+            term = PASF
+            levels.add(int(part.level))
+        elif isinstance(part, Bsld) and part.bound_s == BOUND_S:
+            term = BSLD
+        elif isinstance(part, Af | Awf):
+            term = AF if isinstance(part, Af) else AWF
+        else:
+            choices = "af, awf, bsld, pasf of a whole level, or a sum"
+            raise SettingError(f"the search cannot minimise {part}: choose {choices}")
+        weights[term] += weight if fcfs is None else weight * part.value(problem, fcfs)
+    if len(levels) > 1:
+        raise SettingError(f"the search knows one level of PaSF at a time, got {sorted(levels)}")
+    return weights, max(levels, default=0)
+
+
+def _turn(window: Window, method: Method, hot: float, cold: float) -> Callable[[int], int]:
+    """One round of a method: takes a budget of decodes, gives how many it took."""
+    from dovetail.kernels import comparators as kernels
+
+    turns: dict[Method, Callable[[int], int]] = {
+        "anneal": lambda budget: kernels.anneal(window, budget, hot, cold),
+        "tabu": lambda budget: kernels.tabu(window, budget),
+        "genetic": lambda budget: kernels.genetic(window, budget),
+        "random": lambda budget: kernels.scatter(window, budget),
+    }
+    return turns[method]
+
+
+def _listed(window: Window) -> Ints:
+    """The starts of the best list plan."""
+    from dovetail.kernels.comparators import lists
+
+    lists(window)
+    return _answer(window)
+
+
+def _answer(window: Window) -> Ints:
+    """The starts of the best plan, by job."""
+    from dovetail.kernels.search import BEST_AT, BEST_ORDER
+
+    starts = np.empty(window.n, np.int64)
+    starts[window.space.ints[BEST_ORDER, : window.n]] = window.space.ints[BEST_AT, : window.n]
+    return starts
+
+
+def _stand(window: Window, starts: Ints) -> None:
+    """The next round begins with this plan: decoded in the order of its starts, it is the same again."""
+    from dovetail.kernels.run import PLACE
+
+    window.run.jobs[PLACE, : window.n] = starts
+
+
+def _at_least(window: Window, starts: Ints) -> bool:
+    """Whether every job starts as early as it could if it were alone."""
+    from dovetail.kernels.search import FROM
+
+    return bool(np.array_equal(starts, window.space.ints[FROM, : window.n]))
