@@ -27,9 +27,11 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 GROWTH: Final = 2
 """With a budget of CPU seconds, each round has so many times the decodes of the round before."""
-HOT: Final = 0.5
-COLD: Final = 0.01
-"""Temperatures of the annealing: those of the planner."""
+MOST_DECODES: Final = 10_000_000
+"""In one round."""
+HOT: Final = 0.1
+COLD: Final = 0.001
+"""Temperatures of the annealing at its begin and end, in mean costs of a job above its least."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def search(
     The budget is a number of candidates to decode, in one round: same call, same schedule. With `cpu_s` that is the
     first of several rounds: each goes on from the best so far and has GROWTH times the budget of the round before, the
     last as much as there seems to be time for. `anneal` is the planner's own search; the others are `tabu`, `genetic`
-    and `random` (random orders). `hot` and `cold` are the temperatures of the annealing, as in the planner.
+    and `random` (random orders). `hot` and `cold` are the temperatures of the annealing.
     """
     begun = process_time()
     _check(problem, decodes, method)
@@ -84,7 +86,7 @@ def search(
         now = process_time()
         history.append(Incumbent(done, now - begun, objective.value(problem, starts)))
         left = 0.0 if cpu_s is None else cpu_s - (now - begun)
-        budget = min(GROWTH * budget, int(left / max(now - since, 1e-9) * budget))
+        budget = min(GROWTH * budget, MOST_DECODES, int(left / max(now - since, 1e-9) * budget))
     value = history[-1].value
     spent = process_time() - begun
     if objective.regular and _at_least(window, starts):
@@ -95,8 +97,8 @@ def search(
 def _check(problem: Problem, decodes: int, method: str) -> None:
     if method not in METHODS:
         raise SettingError(f"no search method {method!r}: choose {', '.join(METHODS)}")
-    if decodes < 0:
-        raise SettingError(f"decodes={decodes}: must be at least 0")
+    if not 0 <= decodes <= MOST_DECODES:
+        raise SettingError(f"decodes={decodes}: must be from 0 to {MOST_DECODES:,}")
     if bool(np.any(problem.latest < NEVER)):
         raise SettingError("the search knows no latest starts: solve with CP-SAT")
 

@@ -1,0 +1,93 @@
+"""Does the search find the optimum? On windows of at most 8 jobs, against the proofs of CP-SAT.
+
+    python benchmarks/small_windows.py [--results small_windows.jsonl] [--windows 1000] [--p2sf 200]
+
+For AF, AWF and BSLD: whether the search has CP-SAT's proved optimum over all whole starts. For P2SF: how much lower it
+would be if jobs might idle on purpose; the clock is a coarser one there, as CP-SAT proves P2SF for few starts only.
+Adds what is missing to the results file. `benchmarks/windows.py page` shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.windows import NAMES, Passes, passes, read
+from dovetail.optimize.cpsat import solve
+from dovetail.optimize.objective import OBJECTIVES
+from dovetail.optimize.problem import Problem, alone, check
+from dovetail.optimize.search import METHODS, search
+
+MOST: Final = 8
+DECODES: Final = 3000
+UNITS: Final = 24
+"""On the coarser clock, the longest estimate has about so many units."""
+
+
+def cut(known: Passes, count: int, seed: int) -> Iterator[tuple[str, Problem]]:
+    """So many windows of 2 to MOST jobs in which not every job can start as if it were alone."""
+    rng = np.random.default_rng(seed)
+    fitting = known.between(2, MOST)
+    made = 0
+    for which in rng.permutation(fitting):
+        problem = known.problem(int(which))
+        first = alone(problem)
+        if check(problem, first):
+            yield f"{known.name} {problem.now}", problem
+            made += 1
+        if made == count:
+            return
+
+
+def coarse(problem: Problem) -> Problem:
+    """The same window on a clock of larger units: all instants and estimates in whole units, rounded up."""
+    unit = -(-int(problem.estimate.max()) // UNITS)
+    since = -(-(problem.times - problem.now) // unit)
+    last = np.append(np.diff(since) > 0, True)  # of several steps in one unit the last counts: capacity only rises
+    return Problem(
+        now=0, processors=problem.processors, times=since[last], free=problem.free[last],
+        arrive=-((problem.now - problem.arrive) // unit), size=problem.size, estimate=-(-problem.estimate // unit),
+    )  # fmt: skip
+
+
+def compare(problem: Problem, name: str, seed: int) -> dict[str, Any]:
+    """One row: the value of each method, the best that CP-SAT found, and whether it proved it."""
+    objective = OBJECTIVES[name]
+    found = {
+        method: search(problem, objective, decodes=DECODES, seed=seed, method=method).solution for method in METHODS
+    }
+    for one in found.values():
+        assert check(problem, one.starts) == []
+    free = solve(problem, objective, deterministic_s=10, hint=found["anneal"].starts)
+    values = {method: one.value for method, one in found.items()}
+    return {"objective": name, "jobs": len(problem), "free": free.value, "status": free.status, **values}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=Path("small_windows.jsonl"))
+    parser.add_argument("--windows", type=int, default=1000)
+    parser.add_argument("--p2sf", type=int, default=200, help="windows for P2SF (default 200)")
+    args = parser.parse_args()
+    have = {(row["window"], row["objective"]) for row in read(args.results)}
+    kinds = [(trace, estimate) for trace in NAMES for estimate in ("runtime", "limit")]
+    for seed, (trace, estimate) in enumerate(kinds):
+        for place, (window, problem) in enumerate(cut(passes(trace, estimate), -(-args.windows // len(kinds)), seed)):
+            for name in ("af", "awf", "bsld", "p2sf"):
+                if (window, name) in have or (name == "p2sf" and place >= -(-args.p2sf // len(kinds))):
+                    continue
+                row = {"window": window, **compare(coarse(problem) if name == "p2sf" else problem, name, seed)}
+                with args.results.open("a") as out:
+                    out.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()
