@@ -4,7 +4,7 @@
 
 For AF, AWF and BSLD: whether the search has CP-SAT's proved optimum over all whole starts. For P2SF: how much lower it
 would be if jobs might idle on purpose. The clock is a coarser one, so that CP-SAT proves most of it in a fraction of a
-second. Adds what is missing to the results file. `benchmarks/windows.py page` shows it.
+second. Adds what is missing to the results file. `windows_page.py` shows it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def compare(problem: Problem, name: str, seed: int) -> dict[str, Any]:
     for one in found.values():
         assert check(problem, one.starts) == []
     free = solve(problem, objective, deterministic_s=1, hint=found["anneal"].starts)
-    values = {method: one.value for method, one in found.items()}
+    values: dict[str, float] = {method: one.value for method, one in found.items()}
     return {"objective": name, "jobs": len(problem), "free": free.value, "status": free.status, **values}
 
 

@@ -1,11 +1,10 @@
 """One planning window, several solvers: how good is the best plan after so many seconds?
 
-    python benchmarks/windows.py run --results windows.jsonl [--windows 100] [--cpu 5] [--cpoptimizer PATH]
-    python benchmarks/windows.py page --results windows.jsonl [--small small_windows.jsonl]
+    python benchmarks/windows.py [--results windows.jsonl] [--windows 100] [--cpu 5] [--cpoptimizer PATH]
 
-`run` adds what is missing to the results file: stop it at any moment, and call it again. `page` writes
-docs/results/windows.md and windows.svg from the file. PATH is the program `cpoptimizer` of IBM's CP Optimizer; the
-wheel `cplex` brings its community edition, which refuses large problems. It is a comparator only.
+Adds what is missing to the results file: stop it at any moment, and call it again. `windows_page.py` makes the page of
+it. PATH is the program `cpoptimizer` of IBM's CP Optimizer; the wheel `cplex` brings its community edition, which
+refuses large problems. It is a comparator only. With --skip several processes can share the windows.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import gcd, inf
+from math import gcd
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -250,14 +249,12 @@ def one_run(problem: Problem, objective: str, solver: str, cpu_s: float, program
     return {"status": status, "fcfs": fcfs, "lists": lists.value, "history": [(round(at, 4), v) for at, v in kept]}
 
 
-def run(results: Path, count: int, cpu_s: float, solvers: list[str], program: str | None) -> None:
+def run(results: Path, some: list[tuple[str, Problem]], cpu_s: float, asked: list[str], program: str | None) -> None:
     """Add what is missing to the results."""
-    asked = [solver for solver in solvers if program or solver != "cpoptimizer"]
     have = {(row["window"], row["objective"], row["solver"]) for row in read(results)}
-    cut = list(windows())
     for solver in asked:  # compile, and load the libraries
-        one_run(cut[0][1], "af", solver, 0.1, program)
-    for place, (name, problem) in enumerate(cut[:count]):
+        one_run(some[0][1], "af", solver, 0.1, program)
+    for place, (name, problem) in enumerate(some):
         for objective in ASKED:
             for solver in asked:
                 if (name, objective, solver) not in have:
@@ -265,7 +262,7 @@ def run(results: Path, count: int, cpu_s: float, solvers: list[str], program: st
                     row |= one_run(problem, objective, solver, cpu_s, program)
                     with results.open("a") as out:
                         out.write(json.dumps(row) + "\n")
-        print(f"{place + 1} of {min(count, len(cut))} windows: {name}, {len(problem)} jobs", flush=True)
+        print(f"{place + 1} of {len(some)} windows: {name}, {len(problem)} jobs", flush=True)
 
 
 def read(results: Path) -> list[dict[str, Any]]:
@@ -274,23 +271,17 @@ def read(results: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def best_at(row: dict[str, Any], seconds: float) -> float:
-    """The value of the best schedule at that instant, relative to the FCFS list plan; infinity if there is none."""
-    return min((float(value) for at, value in row["history"] if at <= seconds), default=inf) / float(row["fcfs"])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["run", "page"])
     parser.add_argument("--results", type=Path, default=Path("windows.jsonl"))
-    parser.add_argument("--small", type=Path, default=Path("small_windows.jsonl"))
-    parser.add_argument("--windows", type=int, default=100)
-    parser.add_argument("--cpu", type=float, default=5.0)
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="leave out the first N windows")
+    parser.add_argument("--windows", type=int, default=100, metavar="N", help="then run so many (default 100)")
+    parser.add_argument("--cpu", type=float, default=5.0, metavar="S", help="CPU seconds of each run (default 5)")
     parser.add_argument("--solvers", nargs="+", choices=SOLVERS, default=list(SOLVERS))
     parser.add_argument("--cpoptimizer", metavar="PATH")
     args = parser.parse_args()
-    if args.what == "run":
-        run(args.results, args.windows, args.cpu, args.solvers, args.cpoptimizer)
+    asked = [solver for solver in args.solvers if args.cpoptimizer or solver != "cpoptimizer"]
+    run(args.results, list(windows())[args.skip : args.skip + args.windows], args.cpu, asked, args.cpoptimizer)
 
 
 if __name__ == "__main__":
