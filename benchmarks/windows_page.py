@@ -101,7 +101,7 @@ def figure(rows: list[Row]) -> Figure:
         axes[1, column].set_xlabel("CPU seconds")
     for line in range(2):
         axes[line, 0].set_ylabel("mean, relative to FCFS")
-    axes[0, -1].legend(frameon=False, loc="upper right")
+    drawn.legend(*axes[0, 0].get_legend_handles_labels(), frameon=False, loc="outside upper center", ncols=len(DRAWN))
     return drawn
 
 
@@ -114,7 +114,13 @@ def _panel(ax: Axes, windows: Rows, solvers: Sequence[str], title: str) -> None:
         means = [mean_at(windows, solver, s) for s in seconds]
         known = [(s, mean) for s, mean in zip(seconds, means, strict=True) if isfinite(mean)]
         if known:
-            ax.plot(*zip(*known, strict=True), label=WORDS[solver], markevery=(0.1, 0.2), **stroke.line)
+            ax.plot(
+                *zip(*known, strict=True),
+                label=WORDS[solver],
+                markevery=(0.1, 0.2),
+                drawstyle="steps-post",
+                **stroke.line,
+            )
     ax.set_title(title)
     ax.set_xscale("log")
     ax.set_xlim(0.01, 5)
