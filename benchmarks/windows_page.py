@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.windows import ASKED, ROOT, SOLVERS, read
 
-from dovetail.optimize.search import COLD, HOT
+from dovetail.optimize.terms import COLD, HOT
 from dovetail.studies.papers.page import picture
 
 if TYPE_CHECKING:

@@ -22,7 +22,8 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.optimize.objective import parse
-from dovetail.policies.planner import Planner, terms
+from dovetail.optimize.terms import terms
+from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
 from tests.slow import planning as slow
@@ -204,7 +205,7 @@ def test_names_and_settings() -> None:
     for text, says in {
         "plan:objective=waits": "no objective 'waits'; choose from af, awf, bsld, p2sf",
         "plan:objective=0*af": "the weight '0' is not a number above 0",
-        "plan:objective=p2sf+pasf:3": "a planner knows one PaSF",
+        "plan:objective=p2sf+pasf:3": "the search knows one PaSF",
         "plan:objective=pasf:1.5": "of a whole level from 0 to 16",
         "plan:ms=0": "must be above 0",
         "plan:window=0": "must be from 1 to 10,000 jobs",

@@ -14,24 +14,28 @@ import numpy as np
 from dovetail.kernels import counted
 from dovetail.kernels.capacity import open_plan, reserve
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.planning import new_space
-from dovetail.kernels.profile import Profile, earliest, entries_most, new_profile
-from dovetail.kernels.run import ESTIMATE, INFO, LIST_ROWS, NEVER, SIZE, Floats, Ints, Run
+from dovetail.kernels.planning import fitted
+from dovetail.kernels.profile import Profile, earliest
+from dovetail.kernels.rules import PlanRule
+from dovetail.kernels.run import ARRIVE, ESTIMATE, INFO, LIST_ROWS, SIZE, Floats, Ints, Run
 from dovetail.kernels.seam import answers
 from dovetail.kernels.search import (
     BEST_AT,
     BEST_ORDER,
+    CAME,
     JOBS,
     NEW_AT,
     NEW_ORDER,
     NOW_AT,
     NOW_ORDER,
     NOW_SUM,
+    WEIGHT,
     Space,
     _accept,
     _below,
     _best_list,
     _move,
+    _stand_at_best,
     _value,
     decode,
     search,
@@ -48,7 +52,6 @@ MEMORY = PARENTS + 1
 """Rows of what a search remembers from call to call."""
 
 _0: int = np.int64(0)  # type: ignore[assignment]
-_NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 
 
 class Released(NamedTuple):
@@ -80,40 +83,39 @@ answers(
 class Window(NamedTuple):
     """All that a search works on. Jobs 0 to n - 1 are those of the window; the others are what is not free."""
 
-    space: Space
+    rule: PlanRule
     cap: Released
     run: Run
     now: int
     n: int
     blocks: Ints
     """When each of the others begins."""
-    weights: Floats
-    level: int
     memory: Ints
     """MEMORY rows, one column per job; -1 in the first: nothing is remembered."""
     costs: Floats
 
 
 def new_window(
-    now: int, processors: int, jobs: Ints, release: Ints, blocks: Ints, n: int, weights: Floats, level: int, seed: int
+    rule: PlanRule, now: int, processors: int, jobs: Ints, release: Ints, blocks: Ints, weight: Floats
 ) -> Window:
-    """`jobs`: rows as in a Run, the first n columns for the window, the others for what is not free."""
+    """`jobs`: rows as in a Run, the first columns for the window, one per `weight`, the others for what is not free."""
+    n = len(weight)
     width = jobs.shape[1]
     one = np.array([processors], np.int64)
     machine = counted.new_counted(np.ascontiguousarray(jobs[SIZE]), one, 8, 2 * width + 4)
-    space = new_space(n)
-    snapshot = new_profile(entries_most(machine.plan)).mem
-    space = space._replace(plans=np.repeat(snapshot[np.newaxis], len(space.plans), axis=0))
-    space.ints[JOBS, :n] = np.arange(n)
+    rule = fitted(rule, machine.plan, n)
+    rule.space.ints[JOBS, :n] = np.arange(n)
+    rule.space.ints[CAME, :n] = jobs[ARRIVE, :n]
+    rule.space.floats[WEIGHT, :n] = weight
     run = Run(
         np.zeros(INFO, np.int64), jobs, np.zeros((2, width)), np.zeros((4, 0), np.int64), np.zeros((2, 0), np.int64),
         np.zeros((LIST_ROWS, width), np.int64),
     )  # fmt: skip
     window = Window(
-        space, Released(*machine, release), run, now, n, blocks, weights, level, np.full((MEMORY, max(n, 1)), -1),
+        rule, Released(*machine, release), run, now, n, blocks, np.full((MEMORY, max(n, 1)), -1),
         np.zeros(max(n, MEMORY)),
     )  # fmt: skip
-    begin(space, seed, now)
+    begin(rule.space, rule.seed, now)
     return window
 
 
@@ -136,16 +138,16 @@ def _open(window: Window) -> None:
 def _first(window: Window) -> float:
     """Stand at the best list plan, or the plan that stands. Returns its value."""
     _open(window)
-    return _best_list(
-        window.space, window.cap, window.run, window.now, window.n, window.weights, window.level, _NEVER
-    )
+    best = _best_list(window.rule, window.cap, window.run, window.now, window.n)
+    _stand_at_best(window.rule, window.cap, window.run, window.n)
+    return best
 
 
 @inner
 def _keep(window: Window, order: Ints, at: Ints, best: float) -> float:
     """A plan is the best so far if its value is below `best`. Returns the value of the best."""
-    ints = window.space.ints
-    found = _value(window.space, window.run, window.n, window.level, order, at)
+    ints = window.rule.space.ints
+    found = _value(window.rule, window.run, window.n, order, at)
     if found >= best:
         return best
     for i in range(window.n):
@@ -157,7 +159,7 @@ def _keep(window: Window, order: Ints, at: Ints, best: float) -> float:
 @inner
 def _try(window: Window, first: int, limit: float) -> float:
     """The cost of the candidate, infinity if it is above the limit."""
-    return decode(window.space, window.cap, window.run, window.n, first, window.level, limit)
+    return decode(window.rule, window.cap, window.run, window.n, first, limit)
 
 
 @jit
@@ -167,28 +169,25 @@ def lists(window: Window) -> None:
 
 
 @jit
-def anneal(window: Window, decodes: int, hot: float, cold: float) -> int:
-    """The search of the planner, as in a pass in which nobody starves."""
+def anneal(window: Window) -> int:
+    """The search of the planner, as in a pass, with the budget and the temperatures of the rule."""
     _open(window)
-    before = window.space.counts[1]
-    search(
-        window.space, window.cap, window.run, window.now, window.n, window.weights, window.level, _NEVER, decodes, hot,
-        cold,
-    )  # fmt: skip
-    return window.space.counts[1] - before
+    before = window.rule.space.counts[1]
+    search(window.rule, window.cap, window.run, window.now, window.n)
+    return window.rule.space.counts[1] - before
 
 
 @jit
 def scatter(window: Window, decodes: int) -> int:
     """Random orders, each decoded until it must be worse than the best."""
     best = _first(window)
-    n, ints = window.n, window.space.ints
-    least = window.space.floats[NOW_SUM, n]
+    n, ints = window.n, window.rule.space.ints
+    least = window.rule.space.floats[NOW_SUM, n]
     for i in range(n):
         ints[NEW_ORDER, i] = i
     done = 0
     while done < decodes and least > 0.0:
-        _shuffle(window.space, n)
+        _shuffle(window.rule.space, n)
         found = _try(window, _0, least)
         done += 1
         if found < least:
@@ -211,7 +210,7 @@ def tabu(window: Window, decodes: int) -> int:
     changed position may not come back to the first changed position of a move for TENURE moves, unless to a plan
     better than all before. Memory: the best candidate; for each job, the move up to which it may not come back."""
     best = _first(window)
-    n, ints, space = window.n, window.space.ints, window.space
+    n, ints, space = window.n, window.rule.space.ints, window.rule.space
     least = space.floats[NOW_SUM, n]
     until, chosen = window.memory[1], window.memory[0]
     for i in range(n):
@@ -252,7 +251,7 @@ def genetic(window: Window, decodes: int) -> int:
     """Genetic search in a steady state: the child of two parents, each the better of two, takes the place of the worst
     if it is better and costs something else than all others. Parents are kept from call to call."""
     best = _first(window)
-    n, ints, space = window.n, window.space.ints, window.space
+    n, ints, space = window.n, window.rule.space.ints, window.rule.space
     order, parents, costs = ints[NEW_ORDER], window.memory, window.costs
     fresh = parents[0, 0] < 0
     for p in range(PARENTS):  # the first is the best list plan or the plan that stands
@@ -287,7 +286,7 @@ def genetic(window: Window, decodes: int) -> int:
 @inner
 def _better(window: Window) -> int:
     """The better of two parents that are drawn."""
-    p, q = (_below(window.space, np.int64(PARENTS)), _below(window.space, np.int64(PARENTS)))  # type: ignore[arg-type]
+    p, q = (_below(window.rule.space, np.int64(PARENTS)), _below(window.rule.space, np.int64(PARENTS)))  # type: ignore[arg-type]
     return p if window.costs[p] <= window.costs[q] else q
 
 
@@ -295,7 +294,7 @@ def _better(window: Window) -> int:
 def _cross(window: Window, one: Ints, other: Ints) -> None:
     """Make the candidate the child of two orders: a stretch of one where it stands there, the rest as in the other.
     Every other child has two jobs exchanged."""
-    n, space = window.n, window.space
+    n, space = window.n, window.rule.space
     order, taken = space.ints[NEW_ORDER], window.memory[PARENTS]
     i, j = _below(space, n), _below(space, n)
     low, high = min(i, j), max(i, j)

@@ -1,7 +1,6 @@
 """The planner's search as a solver of one problem, and three others that use the same decoder, to measure it against.
 
-Objectives: AF, AWF, BSLD with its bound of 10 s, PaSF of a whole level, and sums of these. PaSF is minimised among
-the schedules in which nobody idles on purpose.
+PaSF is minimised among the schedules in which nobody idles on purpose.
 """
 
 from __future__ import annotations
@@ -10,17 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
 from time import process_time
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
 from dovetail.errors import SettingError
+from dovetail.kernels import comparators as kernels
+from dovetail.kernels import run as layout
+from dovetail.kernels.comparators import Window, new_window
+from dovetail.kernels.search import BEST_AT, BEST_ORDER, FROM
 from dovetail.model.workload import Ints
-from dovetail.optimize.objective import Af, Awf, Bsld, Objective, Pasf, Sum
-from dovetail.optimize.problem import NEVER, Floats, Problem, Solution, decode
-
-if TYPE_CHECKING:
-    from dovetail.kernels.comparators import Window
+from dovetail.optimize.objective import Objective, Sum
+from dovetail.optimize.problem import NEVER, Problem, Solution, decode
+from dovetail.optimize.terms import COLD, HOT, plan_rule
 
 Method = Literal["anneal", "tabu", "genetic", "random"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -29,9 +30,6 @@ GROWTH: Final = 2
 """With a budget of CPU seconds, each round has so many times the decodes of the round before."""
 MOST_DECODES: Final = 10_000_000
 """In one round."""
-HOT: Final = 0.1
-COLD: Final = 0.001
-"""Temperatures of the annealing at its begin and end, in mean costs of a job above its least."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,6 @@ def _check(problem: Problem, decodes: int, method: str) -> None:
 def _window(problem: Problem, objective: Objective, seed: int) -> Window:
     """The jobs of the problem, and behind them what is not free: one block per step of the capacity, the last one
     for ever."""
-    from dovetail.kernels import run as layout
-    from dovetail.kernels.comparators import new_window
-
     n = len(problem)
     taken = np.flatnonzero(problem.free < problem.processors)
     ends = np.append(problem.times[1:], layout.NEVER // 2)
@@ -120,43 +115,21 @@ def _window(problem: Problem, objective: Objective, seed: int) -> Window:
     jobs[layout.SIZE] = np.concatenate([problem.size, problem.processors - problem.free[taken]])
     jobs[layout.ESTIMATE] = np.concatenate([problem.estimate, (ends - problem.times)[taken]])
     release = np.concatenate([problem.earliest, problem.times[taken]])
-    weights, level = _terms(problem, objective)
+    if isinstance(objective, Sum):
+        # The kernels take each term relative to its value in the FCFS plan.
+        fcfs = decode(problem, np.argsort(problem.arrive, kind="stable").tolist())
+        objective = Sum(tuple((weight * part.value(problem, fcfs), part) for weight, part in objective.parts))
     blocks = np.ascontiguousarray(problem.times[taken])
-    return new_window(problem.now, problem.processors, jobs, release, blocks, n, weights, level, seed)
-
-
-def _terms(problem: Problem, objective: Objective) -> tuple[Floats, int]:
-    """The weight of each term of the kernels' objective, and the level of PaSF.
-
-    There each term counts relative to its value in the FCFS plan: in a sum, that value is its weight here.
-    """
-    from dovetail.kernels.search import AF, AWF, BOUND_S, BSLD, PASF, TERMS
-
-    weights, levels = np.zeros(TERMS), set()
-    fcfs = decode(problem, np.argsort(problem.arrive, kind="stable").tolist()) if isinstance(objective, Sum) else None
-    for weight, part in objective.parts if isinstance(objective, Sum) else ((1.0, objective),):
-        if isinstance(part, Pasf) and part.level == int(part.level):
-            term = PASF
-            levels.add(int(part.level))
-        elif isinstance(part, Bsld) and part.bound_s == BOUND_S:
-            term = BSLD
-        elif isinstance(part, Af | Awf):
-            term = AF if isinstance(part, Af) else AWF
-        else:
-            choices = "af, awf, bsld, pasf of a whole level, or a sum"
-            raise SettingError(f"the search cannot minimise {part}: choose {choices}")
-        weights[term] += weight if fcfs is None else weight * part.value(problem, fcfs)
-    if len(levels) > 1:
-        raise SettingError(f"the search knows one level of PaSF at a time, got {sorted(levels)}")
-    return weights, max(levels, default=0)
+    rule = plan_rule(objective, window=n, seed=seed)
+    return new_window(rule, problem.now, problem.processors, jobs, release, blocks, problem.weight)
 
 
 def _turn(window: Window, method: Method, hot: float, cold: float) -> Callable[[int], int]:
     """One round of a method: takes a budget of decodes, gives how many it took."""
-    from dovetail.kernels import comparators as kernels
-
     turns: dict[Method, Callable[[int], int]] = {
-        "anneal": lambda budget: kernels.anneal(window, budget, hot, cold),
+        "anneal": lambda budget: kernels.anneal(
+            window._replace(rule=window.rule._replace(decodes=budget, hot=hot, cold=cold))
+        ),
         "tabu": lambda budget: kernels.tabu(window, budget),
         "genetic": lambda budget: kernels.genetic(window, budget),
         "random": lambda budget: kernels.scatter(window, budget),
@@ -166,30 +139,22 @@ def _turn(window: Window, method: Method, hot: float, cold: float) -> Callable[[
 
 def _listed(window: Window) -> Ints:
     """The starts of the best list plan."""
-    from dovetail.kernels.comparators import lists
-
-    lists(window)
+    kernels.lists(window)
     return _answer(window)
 
 
 def _answer(window: Window) -> Ints:
     """The starts of the best plan, by job."""
-    from dovetail.kernels.search import BEST_AT, BEST_ORDER
-
     starts = np.empty(window.n, np.int64)
-    starts[window.space.ints[BEST_ORDER, : window.n]] = window.space.ints[BEST_AT, : window.n]
+    starts[window.rule.space.ints[BEST_ORDER, : window.n]] = window.rule.space.ints[BEST_AT, : window.n]
     return starts
 
 
 def _stand(window: Window, starts: Ints) -> None:
     """The next round begins with this plan: decoded in the order of its starts, it is the same again."""
-    from dovetail.kernels.run import PLACE
-
-    window.run.jobs[PLACE, : window.n] = starts
+    window.run.jobs[layout.PLACE, : window.n] = starts
 
 
 def _at_least(window: Window, starts: Ints) -> bool:
     """Whether every job starts as early as it could if it were alone."""
-    from dovetail.kernels.search import FROM
-
-    return bool(np.array_equal(starts, window.space.ints[FROM, : window.n]))
+    return bool(np.array_equal(starts, window.rule.space.ints[FROM, : window.n]))

@@ -9,44 +9,25 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.kernels.order import FCFS
-from dovetail.kernels.planning import no_space
 from dovetail.kernels.rules import PlanRule
-from dovetail.kernels.run import NEVER, Floats
-from dovetail.kernels.search import AF, AWF, BSLD, LATE, PASF, SPAN, TERMS, WAIT
+from dovetail.kernels.search import WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.optimize.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait, parse
+from dovetail.optimize.objective import parse
+from dovetail.optimize.terms import COLD, HOT, plan_rule, terms
 from dovetail.policies.base import RulePolicy
 from dovetail.units import DAY_S
 
 PLANNED: Final = ("af", "awf", "bsld", "p2sf")
 """Objectives that have a planner of their own: plan-af and so on."""
-FORESIGHT: Final = {"bsld": 8}
-"""Where planning for jobs that may come pays, and for how many (docs/planner.md)."""
+SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 8}, "p2sf": {"starve_s": None}}
+"""Settings of plan-bsld and plan-p2sf that are not the general ones (docs/planner.md says why)."""
 MOST_WINDOW: Final = 10_000
 MOST_DECODES: Final = 10_000_000
 MOST_FORESIGHT: Final = 256
 """The plan of a replay has room for so many jobs more than wait (engine/whole.py: it begins with 1,024)."""
-MOST_LEVEL: Final = 16
-LATE_WEIGHT: Final = 0.3
-"""What a job that has waited as long as it may costs, in values of the objective under FCFS."""
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""
-
-_TERM: Final[dict[type[Objective], int]] = {Af: AF, Awf: AWF, Bsld: BSLD, Pasf: PASF, Wait: WAIT, Makespan: SPAN}
-
-
-def terms(objective: Objective) -> tuple[Floats, int]:
-    """An objective as the search knows it: the weight of each term, and the level of PaSF."""
-    found, levels = np.zeros(TERMS), set()
-    for weight, part in objective.parts if isinstance(objective, Sum) else ((1.0, objective),):
-        found[_TERM[type(part)]] += weight
-        if isinstance(part, Pasf):
-            levels.add(part.level)
-    if len(levels) > 1 or any(level != int(level) or level > MOST_LEVEL for level in levels):
-        raise SettingError(f"a planner knows one PaSF, of a whole level from 0 to {MOST_LEVEL}, got {sorted(levels)}")
-    return found, int(levels.pop()) if levels else 0
 
 
 @dataclass(frozen=True)
@@ -69,8 +50,8 @@ class Planner(RulePolicy):
     foresight: int = 0
     starve_s: int | None = 4 * DAY_S
     ms: float | None = None
-    hot: float = 0.5
-    cold: float = 0.01
+    hot: float = HOT
+    cold: float = COLD
     name: str = "plan"
 
     def __post_init__(self) -> None:
@@ -106,13 +87,10 @@ class Planner(RulePolicy):
     def rule(
         self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
     ) -> PlanRule:
-        weights, level = terms(parse(self.objective))
-        if self.starve_s is not None:
-            weights[LATE] = LATE_WEIGHT * weights.sum()
-        starve = NEVER - 1 if self.starve_s is None else self.starve_s  # below NEVER: the queue is in order of arrival
-        return PlanRule(
-            FCFS, -1, starve, every_s, stop_for_news, False, self.window, self.decodes, self.foresight, seed, level,
-            float(self.hot), float(self.cold), weights, no_space(),
+        return plan_rule(
+            parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
+            starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s, stop_for_news=stop_for_news,
+            seed=seed,
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import FORESIGHT, PLANNED, Planner
+from dovetail.policies.planner import PLANNED, SUITED, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.units import parse_duration
 
@@ -99,7 +99,7 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
     if plain == "plan":
         return Planner(name=name)
     if plain.startswith("plan-") and plain[5:] in PLANNED:
-        return Planner(objective=plain[5:], foresight=FORESIGHT.get(plain[5:], 0), name=name)
+        return Planner(objective=plain[5:], name=name, **SUITED.get(plain[5:], {}))
     if plain == "conservative":
         return Conservative(name=name)
     if plain in ("easy", "list"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dovetail.model.schedule import Schedule
+from dovetail.optimize.objective import OBJECTIVES, Sum, parse
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.studies.grid import Task
@@ -86,11 +87,13 @@ class Found:
 
 
 def metric_of(text: str) -> str | None:
-    """The metric that a policy plans for; None if it is no planner, or plans for a sum."""
+    """The metric that a policy plans for: of a sum, its heaviest term. None if it is no planner."""
     made = policy(text) if text.startswith("plan") else None
     if not isinstance(made, Planner):
         return None
-    return METRIC_OF.get(made.objective)
+    found = parse(made.objective)
+    heaviest = max(found.parts, key=lambda part: part[0])[1] if isinstance(found, Sum) else found
+    return METRIC_OF.get(next((name for name, one in OBJECTIVES.items() if one == heaviest), ""))
 
 
 def found(runs: Runs) -> Found:
