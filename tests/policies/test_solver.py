@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from dovetail.cli.main import app
 from dovetail.engine.contract import check_policy
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
@@ -28,7 +24,7 @@ from dovetail.optimize.problem import Solution
 from dovetail.policies import solver
 from dovetail.policies.base import Policy
 from dovetail.policies.registry import names, policy
-from dovetail.policies.solver import LISTS, SOLVER_NAMES, Offline, Solver
+from dovetail.policies.solver import LISTS, SOLVER_NAMES, Solver
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import TRACES, needs_traces
 from tests.slow import planning as slow
@@ -90,7 +86,7 @@ def test_the_referee_has_nothing_to_say() -> None:
             # What is expected fits too, beside what runs and what starts; every waiting job has its place.
             assert check_plan(state, Plan(starts=plan.starts, promised=plan.expected)) == []
             assert sorted([*plan.starts, *plan.expected]) == sorted(state.waiting.tolist())
-            assert len(state.running) or len(state.future) or len(plan.starts) or not len(state.waiting)
+            assert len(state.running) or len(plan.starts) or not len(state.waiting)
             idle += chosen.idle and not plan.starts and any(state.size[job] <= state.free for job in state.waiting)
     assert idle > 0  # plans that start nobody, though somebody fits, are among them
 
@@ -124,16 +120,15 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     assert better > 0
 
 
-@pytest.mark.parametrize("name", ["cp-af", "cp-p2sf:idle=yes", "cp-bsld+", "offline-awf"])
+@pytest.mark.parametrize("name", ["cp-af", "cp-p2sf:idle=yes", "cp-bsld+"])
 def test_without_a_limit_list_reg_takes_over(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = policy(name)
     assert isinstance(made, Solver)
     monkeypatch.setattr(solver, "solve", None)  # nobody may search
     for seed in range(30):
         workload, processors, estimate = drawn(seed)
-        told = workload.runtime if isinstance(made, Offline) else estimate
         got = replay(workload, replace(made, deterministic=0.0), cluster=Cluster(processors), estimate=estimate)
-        wanted = replay(workload, policy("list-reg"), cluster=Cluster(processors), estimate=told)
+        wanted = replay(workload, policy("list-reg"), cluster=Cluster(processors), estimate=estimate)
         assert got.start.tolist() == wanted.start.tolist(), seed
 
 
@@ -226,77 +221,6 @@ def test_searching_beats_the_lists_where_it_can() -> None:
     assert min(awf(f"list-{order}") for order in LISTS) > 114 / 25
 
 
-# Knowing the future -----------------------------------------------------------------------------------------
-
-
-class Sees(Policy):
-    """Starts what fits, and keeps what it was shown."""
-
-    name = "sees"
-
-    def __init__(self) -> None:
-        self.seen: list[State] = []
-
-    def decide(self, state: State) -> Plan:
-        self.seen.append(replace(state, submit=state.submit.copy()))
-        fits = np.cumsum(state.size[state.waiting]) <= state.free
-        return Plan(starts=state.waiting[fits].tolist())
-
-
-class Knows(Sees):
-    clairvoyant = True
-
-
-def test_only_a_clairvoyant_policy_is_shown_the_future() -> None:
-    workload = jobs_of([0, 0, 3, 9], [1, 1, 1, 1], [5, 4, 2, 2], 2)
-    told = np.array([50, 40, 20, 20])
-    honest, knowing = Sees(), Knows()
-    for chosen in (honest, knowing):
-        Stepper(workload, Cluster(2), chosen, told).advance()
-    assert all(len(state.future) == 0 for state in honest.seen)
-    assert all(state.estimate.tolist() == told.tolist() for state in honest.seen)
-    assert all(set(state.submit.tolist()) <= {-1, *range(state.now + 1)} for state in honest.seen)
-    assert [(state.now, state.future.tolist()) for state in knowing.seen][:3] == [(0, [2, 3]), (3, [3]), (4, [3])]
-    assert all(state.estimate.tolist() == [5, 4, 2, 2] for state in knowing.seen)
-    assert all(state.submit.tolist() == [0, 0, 3, 9] for state in knowing.seen)
-
-
-def test_an_offline_plan_waits_for_who_is_worth_it() -> None:
-    """One processor: a long job waits, a short one comes in a second. Started at once, the long one costs AF
-    (100 + 100) / 2, after the short one (102 + 1) / 2. Nobody on line can know."""
-    workload = jobs_of([0, 1], [1, 1], [100, 1], 1)
-    assert replay(workload, policy("offline-af"), estimate="runtime").start.tolist() == [2, 1]
-    assert replay(workload, policy("offline:ahead=0"), estimate="runtime").start.tolist() == [0, 100]
-    assert replay(workload, policy("cp-af"), estimate="runtime").start.tolist() == [0, 100]
-
-
-def test_an_offline_plan_peeks_and_the_contract_says_so() -> None:
-    findings = check_policy(policy("offline-af:deterministic=0.001"), cases=4)
-    broken = [finding.clause for finding in findings if finding.broken]
-    assert broken == ["no peeking: later submissions do not change earlier starts"]
-
-
-def test_with_feedback_nobody_knows_the_future() -> None:
-    workload, processors, estimate = drawn(1)
-    with pytest.raises(SettingError, match="with feedback nobody knows"):
-        replay(workload, policy("offline-af"), cluster=Cluster(processors), estimate=estimate, feedback=True)
-
-
-def test_tables_mark_who_knows_the_future(tmp_path: Path) -> None:
-    log = tmp_path / "two.swf"
-    log.write_text("; MaxProcs: 1\n" + "".join(f"{i} {i} -1 9 1 -1 -1 1 9 -1 1 1 1 1 1 1 -1 -1\n" for i in (1, 2)))
-    command = ["replay", str(log), "-p", "cp-af", "-p", "offline-af"]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0, shown.output
-    assert "offline-af *" in shown.output
-    assert "cp-af *" not in shown.output
-    assert "policy *: knows the run times and the submissions to come" in shown.output
-    printed = CliRunner().invoke(app, [*command, "--json"])
-    rows = [json.loads(line) for line in printed.stdout.splitlines()]
-    assert [(row["policy"], row["clairvoyant"]) for row in rows] == [("cp-af", False), ("offline-af", True)]
-    assert "policy *" not in CliRunner().invoke(app, command[:4]).output
-
-
 # Names, a real log, what is missing -------------------------------------------------------------------------
 
 
@@ -306,7 +230,6 @@ def test_names_and_settings() -> None:
     assert policy("cp:objective=pasf:3").objective == "pasf:3"  # type: ignore[attr-defined]
     assert policy("cp-bsld+") == Solver("bsld", refine=("spf", "saf", "sjf"), name="cp-bsld+")
     assert policy("cp-p2sf+") == Solver("p2sf", refine=("fcfs",), name="cp-p2sf+")
-    assert policy("offline-awf:ahead=7") == Offline("awf", ahead=7, name="offline-awf:ahead=7")
     assert set(SOLVER_NAMES) <= set(names())
     assert set(KEYS) == set(LISTS)
     for text, says in {
@@ -318,7 +241,6 @@ def test_names_and_settings() -> None:
         "cp:idle=perhaps": "idle=perhaps: must be yes or no",
         "cp:refine=spf+xyz": "no list plan 'xyz': choose from fcfs, sjf, saf, laf, spf",
         "cp:ahead=3": "no setting 'ahead'",
-        "offline:ahead=-1": "ahead=-1: must be from 0 to",
         "cp-wait": "no policy 'cp-wait'",
         "cp-af+": "no policy",
     }.items():
@@ -341,11 +263,10 @@ def test_without_or_tools_the_error_says_what_to_install(monkeypatch: pytest.Mon
 
 
 @needs_traces
-@pytest.mark.parametrize("name", ["cp-af:deterministic=0.001", "offline-af:deterministic=0.001,ahead=3"])
-def test_a_real_week(name: str) -> None:
+def test_a_real_week() -> None:
     from dovetail.workloads.clean import clean
     from dovetail.workloads.scenario import apply
     from dovetail.workloads.source import read_workload
 
     week = apply(clean(read_workload(TRACES / "papers" / "KTH-SP2.swf.gz"), ["standard"]), "span=14d..21d")
-    assert check_schedule(replay(week, policy(name), estimate="runtime")) == []
+    assert check_schedule(replay(week, policy("cp-af:deterministic=0.001"), estimate="runtime")) == []

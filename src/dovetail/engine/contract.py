@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dovetail.engine.replay import replay
+from dovetail.engine.replay import checked, replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import PolicyError
 from dovetail.model.cluster import Cluster
@@ -67,7 +67,7 @@ def random_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
 def _starts(
     policy: Policy, workload: Workload, cluster: Cluster, see: Callable[[State, Plan], None] | None = None
 ) -> Ints:
-    stepper = Stepper(workload, cluster, policy, np.array(workload.limit), see=see)
+    stepper = Stepper(workload, cluster, policy, checked(workload, cluster, policy, "limit"), see=see)
     stepper.advance()
     return stepper.start
 

@@ -54,7 +54,7 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    guess = checked(workload, cluster, estimate)
+    guess = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
@@ -93,9 +93,15 @@ def _schedule(
     return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions)
 
 
-def checked(workload: Workload, cluster: Cluster, estimate: str | Ints) -> Ints:
-    """The estimates of a replay, when it can be made."""
+def checked(
+    workload: Workload, cluster: Cluster, policy: Policy, estimate: str | Ints, *, feedback: bool = False
+) -> Ints:
+    """The estimates of a replay, when it can be made. A clairvoyant policy knows the run times."""
     check(workload, cluster)
+    if policy.clairvoyant:
+        if feedback:
+            raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
+        estimate = "runtime"
     guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
     if guess.shape != (len(workload),) or np.any(guess < 1):
         raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")

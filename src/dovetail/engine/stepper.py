@@ -9,18 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.engine.whole import feedback_links, read_only
-from dovetail.errors import PolicyError, SettingError
+from dovetail.errors import PolicyError
 from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy
-
-
-def is_clairvoyant(policy: Policy) -> bool:
-    """Whether a policy declares itself clairvoyant: it is shown the future, and tables mark what it did."""
-    return bool(getattr(policy, "clairvoyant", False))
 
 
 @dataclass
@@ -54,13 +49,6 @@ class Stepper:
         unknown = [np.full(n, -1, np.int64) for _ in range(4)]
         self.start, self.arrive, self.promised_first, self.promised_last = unknown
         self._free = self.cluster.processors
-        self._clairvoyant = is_clairvoyant(self.policy)
-        if self._clairvoyant:
-            if self.feedback:
-                raise SettingError(
-                    f"{self.policy.name} is shown the submissions to come: with feedback nobody knows them"
-                )
-            self.estimate = self.workload.runtime
         self._user = self.workload.get("user")
         self._links = feedback_links(self.workload) if self.feedback else None
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
@@ -116,7 +104,7 @@ class Stepper:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
-        if self._clairvoyant:  # jobs arrive in their order, so those to come are the last rows
+        if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
             submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,

@@ -65,7 +65,7 @@ def timed_replay(
     rule = policy.rule()
     if policy.static_keys or rule.order == GIVEN_PER_PASS:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
-    guess = checked(workload, cluster, estimate)
+    guess = checked(workload, cluster, policy, estimate, feedback=feedback)
     rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), stop_for_news=True, seed=seed)
     whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
     times = _stepped(whole)

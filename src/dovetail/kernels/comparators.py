@@ -115,14 +115,14 @@ def new_window(
         rule, Released(*machine, release), run, now, n, blocks, np.full((MEMORY, max(n, 1)), -1),
         np.zeros(max(n, MEMORY)),
     )  # fmt: skip
-    begin(rule.space, rule.seed, now)
+    begin(rule.space, rule.seed, now, n)
     return window
 
 
 @jit
-def begin(space: Space, seed: int, now: int) -> None:
+def begin(space: Space, seed: int, now: int, n: int) -> None:
     """Seed the random numbers, as a pass does."""
-    seeded(space, seed, now)
+    seeded(space, seed, now, n)
 
 
 @inner

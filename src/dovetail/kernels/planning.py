@@ -15,12 +15,14 @@ from dovetail.kernels.run import (
     BACK_QUEUE,
     ESTIMATE,
     KEY,
+    LAST,
     NEXT,
     PLACE,
     QUEUE,
     RECENT,
     RUNNING,
     STARTED,
+    SUBMIT,
     WAITING,
     Run,
 )
@@ -77,7 +79,7 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
         return 0
     planned = n + _foresee(rule, run, now, n)
     open_plan(cap, now)
-    seeded(rule.space, rule.seed, now)
+    seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)
     started = 0
     for i in range(planned):
@@ -94,33 +96,51 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
 
 @inner
 def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
-    """Add jobs that may come to the window: the last that did, once more, at the same distances from each other, the
-    first of them in the next second. They take part in the plan and never start. Returns how many.
+    """Add jobs that may come to those that wait: the last that came, once more, at the same distances from each other,
+    the first of them in the next second; or those that will come, if the rule knows. They take part in the plan and
+    never start. Returns how many.
 
-    On an idle machine nobody waits for them: else a job could wait for ever for jobs that never come."""
-    ints = rule.space.ints
-    if run.info[RUNNING] == 0:
+    On an idle machine nobody waits for who may come: else a job could wait for ever for jobs that never do."""
+    ints, floats = rule.space.ints, rule.space.floats
+    if run.info[RUNNING] == 0 and not rule.clairvoyant:
         return 0
     found = min(run.info[RECENT], rule.foresight)
     for i in range(found):
         ints[JOBS, n + i] = run.lists[BACK_QUEUE, i]
-    # With feedback, jobs of any number may have come.
-    job = (run.info[NEXT] if run.links.shape[1] == 0 else run.jobs.shape[1]) - 1
-    while run.info[RECENT] == 0 and job >= 0 and found < rule.foresight:
-        if run.jobs[ARRIVE, job] >= 0:
-            ints[JOBS, n + found] = job
-            found += 1
-        job -= 1
+    if run.info[RECENT] == 0:
+        found = _listed(rule, run, n)
     if found == 0:
         return 0
     oldest, weight = now, 0.0
     for i in range(n):
-        weight += rule.space.floats[WEIGHT, i]
+        weight += floats[WEIGHT, i]
     for i in range(n, n + found):
         oldest = min(oldest, run.jobs[ARRIVE, ints[JOBS, i]])
     for i in range(n, n + found):
-        ints[CAME, i] = now + 1 + run.jobs[ARRIVE, ints[JOBS, i]] - oldest
-        rule.space.floats[WEIGHT, i] = weight / n
+        job = ints[JOBS, i]
+        ints[CAME, i] = run.jobs[SUBMIT, job] if rule.clairvoyant else now + 1 + run.jobs[ARRIVE, job] - oldest
+        floats[WEIGHT, i] = weight / n
+    return found
+
+
+@inner
+def _listed(rule: PlanRule, run: Run, n: int) -> int:
+    """Write the next jobs to come, or the last that came, behind the n that wait. Returns how many."""
+    found = 0
+    job = run.info[NEXT]
+    if rule.clairvoyant:
+        while job < min(run.info[LAST], run.jobs.shape[1]) and found < rule.foresight:
+            rule.space.ints[JOBS, n + found] = job
+            found += 1
+            job += 1
+        return found
+    if run.links.shape[1] > 0:
+        job = run.jobs.shape[1]  # with feedback, jobs of any number may have come
+    while job > 0 and found < rule.foresight:
+        job -= 1
+        if run.jobs[ARRIVE, job] >= 0:
+            rule.space.ints[JOBS, n + found] = job
+            found += 1
     return found
 
 

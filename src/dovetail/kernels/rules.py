@@ -111,6 +111,8 @@ class PlanRule(NamedTuple):
     decodes: int
     foresight: int
     """How many jobs that may come are planned for, at most."""
+    clairvoyant: bool
+    """They are those that will come, and not copies of those that came."""
     seed: int
     level: int
     """Of PaSF."""

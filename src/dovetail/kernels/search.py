@@ -64,9 +64,12 @@ class Space(NamedTuple):
 
 
 @inner
-def seeded(space: Space, seed: int, now: int) -> None:
-    """Begin the random numbers of one pass: they depend on the seed and the instant only (splitmix64)."""
-    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(now) * np.uint64(0xD1342543DE82EF95)
+def seeded(space: Space, seed: int, now: int, n: int) -> None:
+    """Begin the random numbers of one pass: they depend on the seed and on how many wait and for how long, not on the
+    calendar (splitmix64)."""
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(n)
+    for i in range(n):
+        x = x * np.uint64(0xD1342543DE82EF95) + np.uint64(now - space.ints[CAME, i])
     x += np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -381,7 +384,7 @@ def _move(space: Space, first: int, n: int) -> int:
 
 
 @inner
-def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int) -> bool:
+def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int) -> bool:
     """Annealing over the first n positions of the best plan with a budget of decodes; the first `first_free` stay. A
     candidate is accepted if it costs no more than where the search stands plus a share of the temperature, which falls
     from `hot` to `cold` times the mean cost of a job above its least. Returns whether something better was found."""
@@ -393,8 +396,8 @@ def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int) -> bool:
     if here <= 0.0 or n - first_free < 2:
         return False
     heat = rule.hot * here / n
-    cooling = exp(log(rule.cold / rule.hot) / max(rule.decodes, 1))
-    for _ in range(rule.decodes):
+    cooling = exp(log(rule.cold / rule.hot) / max(decodes, 1))
+    for _ in range(decodes):
         for i in range(n):
             ints[NEW_ORDER, i] = ints[NOW_ORDER, i]
         first = _move(space, first_free, n)
@@ -441,7 +444,11 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     space.counts[1] += len(LISTS) + 1
     for i in range(n):
         ints[LIST_ORDER, i], ints[LIST_AT, i] = ints[BEST_ORDER, i], ints[BEST_AT, i]
-    better = _anneal(rule, cap, run, min(starving, window), window)
+    # A ratio is linearised at the best plan so far: a second round does it again at what the first has found.
+    rounds = 2 if rule.weights[PASF] != 0.0 and rule.level > 0 else 1
+    better = False
+    for _ in range(rounds):
+        better = _anneal(rule, cap, run, min(starving, window), window, rule.decodes // rounds) or better
     if better and n > window:
         recall_plan(cap, space.plans[ints[SLOT, 0]])
         for i in range(n):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Policy(ABC):
     """
 
     name: str = ""
+    clairvoyant: ClassVar[bool] = False
+    """Whether it is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
 
     @abstractmethod
     def decide(self, state: State) -> Plan:
@@ -64,7 +66,8 @@ class RulePolicy(Policy):
         here = np.concatenate([state.waiting, state.running, state.ended])
         last = np.empty(0, np.int64)
         if isinstance(rule, PlanRule):  # those who came last, the last first: they may be gone already
-            last = np.flatnonzero(state.submit >= 0)[::-1][: rule.foresight]
+            last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
+            last = last[: rule.foresight]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised

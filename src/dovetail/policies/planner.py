@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -89,8 +89,8 @@ class Planner(RulePolicy):
     ) -> PlanRule:
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
-            starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s, stop_for_news=stop_for_news,
-            seed=seed,
+            clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s,
+            stop_for_news=stop_for_news, seed=seed,
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:
@@ -104,3 +104,12 @@ class Planner(RulePolicy):
             return plan
         found = Plan(expected={**plan.expected, **dict.fromkeys(plan.starts, state.now)})
         return replace(self, ms=None, decodes=min(decodes, MOST_DECODES)).decide(replace(state, standing=found))
+
+
+@dataclass(frozen=True)
+class Offline(Planner):
+    """Clairvoyant: plans for the next `foresight` jobs as they will really come, with the run times of all."""
+
+    clairvoyant: ClassVar[bool] = True
+    foresight: int = 50
+    name: str = "offline"

@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import PLANNED, SUITED, Planner
+from dovetail.policies.planner import PLANNED, SUITED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.units import parse_duration
 
@@ -80,14 +80,14 @@ def names() -> list[str]:
         *(f"{order}-easy" for order in ORDERS),
         *(f"list-{order}" for order in ORDERS),
         "conservative",
-        *(f"plan-{term}" for term in PLANNED),
+        *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
         *SOLVER_NAMES,
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,ms=...,hot=...,cold=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
-        "offline:ahead=... (knows the future), and as cp",
+        "offline:... (knows the future), as plan",
         "path/to/file.py:Name",
     ]
 
@@ -96,15 +96,17 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain):
         return solver
-    if plain == "plan":
-        return Planner(name=name)
-    if plain.startswith("plan-") and plain[5:] in PLANNED:
-        return Planner(objective=plain[5:], name=name, **SUITED.get(plain[5:], {}))
+    if plain in ("plan", "offline"):
+        return Planner(name=name) if plain == "plan" else Offline(name=name)
     if plain == "conservative":
         return Conservative(name=name)
     if plain in ("easy", "list"):
         return ListPolicy(reserve=1 if plain == "easy" else "all", name=name)
     first, _, second = plain.partition("-")
+    if first == "plan" and second in PLANNED:
+        return Planner(objective=second, name=name, **SUITED.get(second, {}))
+    if first == "offline" and second in PLANNED:
+        return Offline(objective=second, name=name)
     if first in ("strict", "greedy", "list") and second in ORDERS:
         return ListPolicy(order=second, reserve=_DEPTHS[first], name=name)
     if first == "easy" and second in _BACKFILL:

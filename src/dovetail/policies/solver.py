@@ -3,19 +3,19 @@
 After Goponenko and others, Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches, DEBS
 2024 ("CP"). Kept from it: a pass is the problem of its equations 7 to 9, with the objective over the waiting jobs;
 what the plan starts now is started, the others wait for the next pass. CP-BSLD+ refines the plans of List-SPF, List-SAF
-and List-SJF, CP-P2SF+ that of List-REG, each beside a plan of its own, and takes the best. CP-OFF knows the future.
+and List-SJF, CP-P2SF+ that of List-REG, each beside a plan of its own, and takes the best.
 
 Different here: the limit is the solver's own count of work, not 20 s on a clock. No search begins from scratch, but
 from the best of five list plans and the plan that stands. So there always is a plan, and the two remedies of the paper
 for rounds without one have other uses: the limit is extended where the search found nothing better than it began with;
-and List-REG takes over where the limit is 0. CP-OFF is one model of the whole trace there, and here rolls.
+and List-REG takes over where the limit is 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +46,7 @@ _FIRST: Final = {"af": "saf", "bsld": "spf", "wait": "saf"}
 _REFINED: Final = {"cp-bsld+": ("spf", "saf", "sjf"), "cp-p2sf+": ("fcfs",)}
 _OBJECTIVES: Final = ("af", "awf", "bsld", "p2sf")
 
-SOLVER_NAMES: Final = (*(f"cp-{name}" for name in _OBJECTIVES), *_REFINED, *(f"offline-{name}" for name in _OBJECTIVES))
+SOLVER_NAMES: Final = (*(f"cp-{name}" for name in _OBJECTIVES), *_REFINED)
 
 
 @dataclass(frozen=True)
@@ -89,40 +89,35 @@ class Solver(Policy):
             "refine": lambda text: tuple(text.split("+")),
         }  # fmt: skip
 
-    def coming(self, state: State) -> Ints:
-        """Jobs that have not arrived and are planned nevertheless."""
-        return np.empty(0, np.int64)
-
     def decide(self, state: State) -> Plan:
-        waiting, coming = state.waiting, self.coming(state)
+        waiting = state.waiting
         if not len(waiting):
             return Plan()
-        jobs = np.concatenate([waiting, coming])
         try:
-            problem = _problem(state, jobs)
+            problem = _problem(state)
         except ValueError as error:
             raise PolicyError(f"{self.name} at {state.now} s: {error}") from error
-        stands = np.array([state.standing.expected.get(job, NEVER) for job in jobs.tolist()], np.int64)
+        stands = np.array([state.standing.expected.get(job, NEVER) for job in waiting.tolist()], np.int64)
         if not self.deterministic:
             starts = decode(problem, _order(problem, "fcfs"))
         elif state.size[waiting].min() > state.free:
             starts = decode(problem, np.argsort(stands, kind="stable").tolist())
         else:
-            starts = self._window_first(problem, len(waiting), stands, state.seed % 2**31)
-        if not (len(state.running) or len(coming) or bool(np.any(starts == state.now))):
+            starts = self._window_first(problem, stands, state.seed % 2**31)
+        if not (len(state.running) or bool(np.any(starts == state.now))):
             # All idle on purpose. But nothing ends and perhaps nobody comes, so there might be no other pass.
             starts = decode(problem, np.argsort(starts, kind="stable").tolist())
-        pairs = list(zip(waiting.tolist(), starts.tolist(), strict=False))
+        pairs = list(zip(waiting.tolist(), starts.tolist(), strict=True))
         return Plan(
             starts=[job for job, at in pairs if at == state.now],
             expected={job: at for job, at in pairs if at > state.now},
         )
 
-    def _window_first(self, problem: Problem, waiting: int, stands: Ints, seed: int) -> Ints:
-        """The starts of all jobs: those in the window as solved, the rest of the first `waiting` behind them."""
+    def _window_first(self, problem: Problem, stands: Ints, seed: int) -> Ints:
+        """The starts of all jobs: those in the window as solved, the rest behind them."""
         objective = parse(self.objective)
-        in_order = [job for job in _order(problem, _suited(objective)) if job < waiting]
-        inside = np.array([*sorted(in_order[: self.window]), *range(waiting, len(problem))], np.int64)
+        in_order = _order(problem, _suited(objective))
+        inside = np.array(sorted(in_order[: self.window]), np.int64)
         found = self._solved(_part(problem, inside), objective, stands[inside], seed)
         if len(inside) == len(problem):
             return found
@@ -153,40 +148,18 @@ class Solver(Policy):
         return found
 
 
-@dataclass(frozen=True)
-class Offline(Solver):
-    """Clairvoyant: plans the waiting jobs together with the next `ahead` submissions, with the run times of all."""
-
-    clairvoyant: ClassVar[bool] = True
-    ahead: int = 20
-    name: str = "offline"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.ahead <= MOST_WINDOW:
-            raise SettingError(f"ahead={self.ahead}: must be from 0 to {MOST_WINDOW:,} submissions")
-
-    def settings(self) -> dict[str, Callable[[str], Any]]:
-        return {**super().settings(), "ahead": int}
-
-    def coming(self, state: State) -> Ints:
-        return state.future[: self.ahead]
-
-
 def solver_named(name: str) -> Solver | None:
-    """`cp`, `cp-af`, `cp-bsld+`, `offline-awf`, ...; None for other names."""
-    kind, _, objective = name.partition("-")
-    if name in ("cp", "offline"):
-        return Solver(name=name) if kind == "cp" else Offline(name=name)
+    """`cp`, `cp-af`, `cp-bsld+`, ...; None for other names."""
+    if name == "cp":
+        return Solver(name=name)
     if name not in SOLVER_NAMES:
         return None
-    if kind == "offline":
-        return Offline(objective=objective, name=name)
-    return Solver(objective=objective.removesuffix("+"), refine=_REFINED.get(name, ()), name=name)
+    return Solver(objective=name[3:].removesuffix("+"), refine=_REFINED.get(name, ()), name=name)
 
 
-def _problem(state: State, jobs: Ints) -> Problem:
-    """These jobs beside what runs."""
+def _problem(state: State) -> Problem:
+    """The waiting jobs beside what runs."""
+    jobs = state.waiting
     ends = [state.expected_end(job) for job in state.running.tolist()]
     times, free = free_beside(state.now, state.processors, state.size[state.running].tolist(), ends)
     return Problem(
