@@ -136,6 +136,7 @@ def page(rows: list[Row], small: list[Row]) -> str:
     count = len(every[ASKED[0]])
     jobs = sorted(window["anneal"]["jobs"] for window in every[ASKED[0]])
     refused = count - len(taken(every[ASKED[0]]))
+    limits = sum(" limit " in window["anneal"]["window"] for window in every[ASKED[0]])
     lines = [
         "# One planning window, several solvers",
         "",
@@ -145,7 +146,7 @@ def page(rows: list[Row], small: list[Row]) -> str:
         "",
         "![Mean value of the best plan against CPU seconds](windows.svg)",
         "",
-        *_how(refused),
+        *_how(refused, limits),
     ]
     for objective in ASKED:
         lines += ["", f"## {objective.upper()}", "", f"All {count} windows, without CP Optimizer:", ""]
@@ -153,20 +154,24 @@ def page(rows: list[Row], small: list[Row]) -> str:
         lines += table([{s: w[s] for s in others} for w in every[objective]], others)
         some = taken(every[objective])
         lines += ["", f"The {len(some)} that CP Optimizer takes:", "", *table(some, SOLVERS)]
-    return "\n".join([*lines, *_small(small), *_made_with(bool(small))]) + "\n"
+    return "\n".join([*lines, *_small(small), *_made_with(count, bool(small))]) + "\n"
 
 
-def _how(refused: int) -> list[str]:
+def _how(refused: int, limits: int) -> list[str]:
     return [
         "- **Windows.** Passes at which 10 to 200 jobs wait and one of them fits now, in five classes of sizes (10 to"
-        " 19, 20 to 39, 40 to 79, 80 to 139, 140 to 200), drawn by seed, one a day; three of five know the run times,"
-        " two the limits. Any four in a row are of four traces, any five of five classes.",
+        " 19, 20 to 39, 40 to 79, 80 to 139, 140 to 200), drawn by seed, one a day. Any four in a row are of four"
+        f" traces, any five of five classes. Estimates are limits in {limits} of them, and run times in the others.",
         "- **Solvers.** One thread and one run each. The searches decode orders and begin with the best of five list"
         " plans; they go on in rounds, each of twice as many decodes, from the best so far, and count when a round"
         f" ends. The annealing goes from {HOT:g} to {COLD:g} mean costs of a job. CP-SAT and CP Optimizer have the"
         " same model: one interval per job on one cumulative, starts in seconds."
         ' "Hinted" is told the best list plan. Compilation, loading and the building of models are not counted.',
-        f"- **CP Optimizer** is the community edition, which refuses {refused} of these windows as too large.",
+        f"- **CP Optimizer** is the community edition, which refuses {refused} of these windows as too large. It is not"
+        " hinted.",
+        "- **Tuning.** The temperatures of the annealing and the growth of its rounds were chosen among a few on windows"
+        " of the same traces, some of these among them. All others have the first settings that we gave them, or their"
+        " defaults. Between the searches the differences are small for one run on so few windows.",
         "- **Best** is the share of the windows in which nobody has a better plan at that instant; who has the same"
         " value, to five digits, counts too. A mean is given where every window has a plan.",
         "- All schedules were checked for capacity and earliest starts. CPU seconds on one core of a shared machine.",
@@ -212,13 +217,13 @@ def _small(rows: list[Row]) -> list[str]:
     return lines
 
 
-def _made_with(small: bool) -> list[str]:
+def _made_with(count: int, small: bool) -> list[str]:
     return [
         "",
         "## Made with",
         "",
         "```",
-        "python benchmarks/windows.py --cpoptimizer PATH",
+        f"python benchmarks/windows.py --windows {count} --cpoptimizer PATH",
         *(["python benchmarks/small_windows.py"] if small else []),
         "python benchmarks/windows_page.py",
         "```",
