@@ -170,8 +170,8 @@ def _how(refused: int, limits: int) -> list[str]:
         f"- **CP Optimizer** is the community edition, which refuses {refused} of these windows as too large. It is not"
         " hinted.",
         "- **Tuning.** The temperatures of the annealing and the growth of its rounds were chosen among a few on"
-        " windows of the same traces, some of these among them. All others have the first settings that we gave them, or"
-        " their defaults. Between the searches the differences are small for one run on so few windows.",
+        " windows of the same traces, some of these among them. All others have the first settings that we gave"
+        " them, or their defaults. Between the searches the differences are small for one run on so few windows.",
         "- **Best** is the share of the windows in which nobody has a better plan at that instant; who has the same"
         " value, to five digits, counts too. A mean is given where every window has a plan.",
         "- All schedules were checked for capacity and earliest starts. CPU seconds on one core of a shared machine.",
