@@ -69,12 +69,12 @@ def mean_at(windows: Rows, solver: str, seconds: float) -> float:
     return fsum(best_at(window[solver], seconds) for window in windows) / len(windows)
 
 
-def share_best(windows: Rows, solver: str, seconds: float) -> float:
-    """The share of the windows in which nobody is better; those that are as good all count."""
+def share_best(windows: Rows, solver: str, solvers: Sequence[str], seconds: float) -> float:
+    """The share of the windows in which none of the solvers is better; those that are as good all count."""
     won = 0
     for window in windows:
         mine = best_at(window[solver], seconds)
-        won += isfinite(mine) and mine <= min(best_at(row, seconds) for row in window.values()) * (1 + SAME)
+        won += isfinite(mine) and mine <= min(best_at(window[other], seconds) for other in solvers) * (1 + SAME)
     return won / len(windows)
 
 
@@ -83,7 +83,7 @@ def table(windows: Rows, solvers: Sequence[str]) -> list[str]:
     best, mean = (" | ".join(f"{word} at {s:g} s" for s in SHOWN_S) for word in ("best", "mean"))
     lines = [f"| | {best} | {mean} |", "|" + "---|" * (1 + 2 * len(SHOWN_S))]
     for solver in solvers:
-        shares = [f"{100 * share_best(windows, solver, s):.0f} %" for s in SHOWN_S]
+        shares = [f"{100 * share_best(windows, solver, solvers, s):.0f} %" for s in SHOWN_S]
         means = [mean_at(windows, solver, s) for s in SHOWN_S]
         shown = [f"{value:.4f}" if isfinite(value) else "none" for value in means]
         lines.append(f"| {WORDS[solver]} | {' | '.join(shares)} | {' | '.join(shown)} |")

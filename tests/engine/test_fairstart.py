@@ -9,8 +9,10 @@ from dovetail.engine.contract import random_workload
 from dovetail.engine.fairstart import fair_starts
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
+from dovetail.workloads.synthetic import lublin
 
 
 @pytest.mark.parametrize(
@@ -44,3 +46,15 @@ def test_a_policy_in_python_is_refused() -> None:
     workload, cluster = random_workload(np.random.Generator(np.random.PCG64(0)))
     with pytest.raises(SettingError, match="built-in"):
         fair_starts(workload, ListPolicy(lambda state: state.waiting), cluster, np.array(workload.limit))
+
+
+def test_a_planner_draws_the_same_numbers() -> None:
+    """Nobody comes after the last job: its fair start is its start."""
+    workload = lublin(120, 16, seed=2, load=1.1)
+    cluster, estimate = Cluster(16), np.asarray(workload.limit)
+    chosen = policy("plan-awf:decodes=20")
+    fair = fair_starts(workload, chosen, cluster, estimate, seed=3)
+    assert fair[-1] == replay(workload, chosen, seed=3).start[-1]
+    for refused in ("plan:objective=wait", "offline-af", "plan:ms=1"):
+        with pytest.raises(SettingError, match="fair starts"):
+            fair_starts(workload, policy(refused), cluster, estimate)

@@ -110,3 +110,13 @@ def test_more_decodes_take_longer() -> None:
     workload, cluster = random_workload(np.random.Generator(np.random.PCG64([9, 9])))
     few, many = (timed_replay(workload, policy(f"plan-af:decodes={n}"), cluster=cluster)[1] for n in (1, 20_000))
     assert many.seconds.sum() > 5 * few.seconds.sum()
+
+
+def test_a_policy_that_knows_the_future_is_still_shown_it() -> None:
+    from tests.policies.test_offline import Knows
+    from tests.policies.test_solver import jobs_of
+
+    workload = jobs_of([0, 0, 3, 9], [1, 1, 1, 1], [5, 4, 2, 2], 2)
+    chosen = Knows()
+    timed_replay(workload, chosen)
+    assert [state.future.tolist() for state in chosen.seen][:2] == [[2, 3], [3]]

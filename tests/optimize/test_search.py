@@ -192,3 +192,22 @@ def test_no_jobs_and_what_it_cannot_do() -> None:
     late = replace(problem, latest=problem.earliest + 5)
     with pytest.raises(SettingError, match="no latest starts"):
         search(late, OBJECTIVES["af"])
+
+
+def test_rounds_never_lose_the_best_plan_of_jobs_still_to_come() -> None:
+    rng = np.random.default_rng(4)
+    for seed in range(12):
+        made = random_problem(rng, 7, longest=20, steps=3)
+        arrive = made.arrive + rng.integers(0, 40, 7)
+        later = replace(made, arrive=arrive, earliest=np.maximum(arrive, made.earliest))
+        found = search(later, OBJECTIVES["af"], decodes=4, cpu_s=0.01, seed=seed)
+        values = [step.value for step in found.history]
+        assert values == sorted(values, reverse=True)
+        assert found.solution.value == values[-1]
+
+
+def test_a_term_that_nobody_can_better_is_left_out() -> None:
+    alone = random_problem(np.random.default_rng(0), 1)
+    now = np.array([alone.now])
+    free = replace(alone, times=now, free=np.array([alone.processors]), arrive=now, earliest=now)
+    assert search(free, parse("af+wait")).solution.starts.tolist() == [alone.now]

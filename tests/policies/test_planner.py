@@ -11,7 +11,8 @@ import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
-from dovetail.errors import SettingError
+from dovetail.engine.whole import new_replay
+from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.compile import jit
 from dovetail.kernels.run import NEVER, Floats
 from dovetail.kernels.search import FLOAT_ROWS, LATE, PASF, RHO, SCALE, SPAN, TERMS, _least, cost, powers
@@ -142,7 +143,7 @@ def test_a_plan_is_a_list_plan_of_some_order() -> None:
         for state, plan in watched(seed, Planner("p2sf", decodes=30)):
             starts = starts_of(state, plan)
             again = slow.placed(state, sorted(starts, key=lambda job: starts[job]))
-            assert all(again[job] <= at for job, at in starts.items())
+            assert again == starts
 
 
 def test_starving_jobs_come_first() -> None:
@@ -265,3 +266,40 @@ def test_foreseen_jobs_never_start_and_nobody_waits_for_them_on_an_idle_cluster(
             chosen = Planner("bsld", decodes=20, foresight=6, starve_s=10**6)
             made = replay(workload, chosen, cluster=Cluster(processors), estimate=known, feedback=feedback)
             assert check_schedule(made) == []  # all jobs start, and each once
+
+
+def sparse_jobs() -> Workload:
+    """Many short jobs with long limits on a wide machine: a plan has entries for all that runs."""
+    rng, submit, jobs = random.Random(1), 0, []
+    for _ in range(400):
+        submit += rng.randint(50, 150)
+        jobs.append(SlowJob(submit, (rng.randint(1, 20),), rng.randint(100, 1500), rng.randint(1500, 90_000)))
+    return workload_of(jobs, (1000,))
+
+
+def test_a_plan_has_room_for_all_who_may_come() -> None:
+    """Beside hundreds of running jobs, also in a replay that begins with room for one."""
+    workload = sparse_jobs()
+    estimate = np.asarray(workload.limit)
+    rule = Planner("bsld", decodes=3, foresight=256).rule()
+    starts = []
+    for room in (1, 64, 1024):
+        at = new_replay(workload, Cluster(1000), rule, estimate, room=room)
+        at.advance()
+        starts.append(at.start.tolist())
+    assert starts[0] == starts[1] == starts[2]
+
+
+def test_weights_must_be_numbers() -> None:
+    class Wrong(Planner):
+        def weigh(self, state: State) -> Floats:
+            return np.full(len(state.waiting), -1.0)
+
+    with pytest.raises(PolicyError, match="one number of at least 0 for each waiting job"):
+        replay(sparse_jobs(), Wrong("wait"))
+
+
+def test_numbers_beyond_all_floats_leave_a_plan() -> None:
+    jobs = [SlowJob(0, (2**30,), 2**58, 2**58) for _ in range(3)]
+    made = replay(workload_of(jobs, (2**30,)), Planner("pasf:16"))
+    assert sorted(made.start.tolist()) == [0, 2**58, 2**59]

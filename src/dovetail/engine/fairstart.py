@@ -34,10 +34,11 @@ def fair_starts(
 
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
-    if not isinstance(policy, RulePolicy) or (isinstance(policy, ListPolicy) and not isinstance(policy.order, str)):
+    user_keys = isinstance(policy, ListPolicy) and not isinstance(policy.order, str)
+    if not isinstance(policy, RulePolicy) or user_keys or policy.static_keys or policy.timed or policy.clairvoyant:
         raise SettingError("fair starts are measured for the built-in policies: they need a replay that can be forked")
     n = len(workload)
-    rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)))
+    rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)), seed=seed)
     trunk = new_replay(workload, cluster, rule, estimate, room=64)
     rng = np.random.Generator(np.random.PCG64(seed))
     wanted = np.arange(n) if sample is None or sample >= n else np.sort(rng.choice(n, sample, replace=False))

@@ -110,6 +110,9 @@ class _Watched(Policy):
     ns: list[int] = field(default_factory=list)
     searched: list[bool] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.clairvoyant = self.inner.clairvoyant  # type: ignore[misc]  # what its class says, said for it
+
     def decide(self, state: State) -> Plan:
         fits = state.size[state.waiting] <= state.free
         self.searched.append(bool(fits.any()))

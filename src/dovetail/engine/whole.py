@@ -125,7 +125,8 @@ def new_replay(
     held = np.zeros((2, links.shape[1]), np.int64)
     lists = np.zeros((layout.LIST_ROWS, room), np.int64)
     total = np.array([cluster.processors], np.int64)
-    cap = new_counted(np.array(workload.size), total, room, 2 * room)
+    # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
+    cap = new_counted(np.array(workload.size), total, room, 2 * (room + getattr(rule, "foresight", 0)))
     return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, fitted(rule, cap.plan, room))
 
 

@@ -29,6 +29,7 @@ from dovetail.kernels.search import (
     NOW_AT,
     NOW_ORDER,
     NOW_SUM,
+    STOOD,
     WEIGHT,
     Space,
     _accept,
@@ -106,6 +107,7 @@ def new_window(
     rule = fitted(rule, machine.plan, n)
     rule.space.ints[JOBS, :n] = np.arange(n)
     rule.space.ints[CAME, :n] = jobs[ARRIVE, :n]
+    rule.space.ints[STOOD, :n] = -1
     rule.space.floats[WEIGHT, :n] = weight
     run = Run(
         np.zeros(INFO, np.int64), jobs, np.zeros((2, width)), np.zeros((4, 0), np.int64), np.zeros((2, 0), np.int64),

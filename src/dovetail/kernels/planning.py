@@ -36,6 +36,7 @@ from dovetail.kernels.search import (
     JOBS,
     OTHER,
     SLOT,
+    STOOD,
     STRIDE,
     TERMS,
     WEIGHT,
@@ -74,6 +75,7 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
         fits = fits or fits_now(cap, queue[i])
         ints[JOBS, i] = queue[i]
         ints[CAME, i] = run.jobs[ARRIVE, queue[i]]
+        ints[STOOD, i] = run.jobs[PLACE, queue[i]]
         floats[WEIGHT, i] = run.keys[KEY, queue[i]]
     if not fits:
         return 0
@@ -119,6 +121,7 @@ def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
     for i in range(n, n + found):
         job = ints[JOBS, i]
         ints[CAME, i] = run.jobs[SUBMIT, job] if rule.clairvoyant else now + 1 + run.jobs[ARRIVE, job] - oldest
+        ints[STOOD, i] = -1
         floats[WEIGHT, i] = weight / n
     return found
 

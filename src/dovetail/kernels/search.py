@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dovetail.kernels.capacity import earliest_fit, recall_plan, remember_plan, reserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
-from dovetail.kernels.run import ESTIMATE, PLACE, SIZE, Floats, Ints, Run
+from dovetail.kernels.run import ESTIMATE, SIZE, Floats, Ints, Run
 
 STRIDE = 8
 """Positions between two snapshots of the plan."""
@@ -32,13 +32,14 @@ TERMS = 7
 BOUND_S = 10.0
 """Run times below count as so long in the bounded slowdown."""
 
-# Rows of Space.ints, by position in JOBS: JOBS: the jobs to arrange. CAME, FROM: when each came, and could start. By
-# position in an order, which holds positions in JOBS: NOW_ORDER, NOW_AT: the order that the search stands at, and its
-# starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*: the best of the lists. By snapshot: SLOT, OTHER: which
-# belongs to a position of the order that it stands at; which to write that of a candidate to. SORTED: for sorting.
+# Rows of Space.ints, by position in JOBS: JOBS: the jobs to arrange. CAME, FROM: when each came, and could start.
+# STOOD: its start in the plan that stands; -1: none. By position in an order, which holds positions in JOBS: NOW_ORDER,
+# NOW_AT: the order that the search stands at, and its starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*:
+# the best of the lists. By snapshot: SLOT, OTHER: which belongs to a position of the order that it stands at; which to
+# write that of a candidate to. SORTED: for sorting.
 JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
-SLOT, OTHER, SORTED = range(11, 14)
-INT_ROWS = 14
+STOOD, SLOT, OTHER, SORTED = range(11, 15)
+INT_ROWS = 15
 # Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
 # sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
 # By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
@@ -293,7 +294,7 @@ def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> int:
         job, came = ints[JOBS, i], ints[CAME, i]
         if now - came < rule.starve_s:
             if code < 0:
-                key[i] = float(run.jobs[PLACE, job]) if run.jobs[PLACE, job] >= 0 and came <= now else 1e300
+                key[i] = float(ints[STOOD, i]) if ints[STOOD, i] >= 0 else 1e300
             else:
                 key[i] = key_of(code, came, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
             order[m] = i
@@ -331,7 +332,7 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
                 floats[UNIT, PASF] = rule.weights[PASF] * floats[SUMS, PASF] / floats[SUMS, TERMS]
             floats[UNIT, LATE] = rule.weights[LATE]
         found = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
-        if found < best:
+        if code == FCFS or found < best:
             best = found
             _keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
     return best

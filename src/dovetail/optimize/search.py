@@ -17,7 +17,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import comparators as kernels
 from dovetail.kernels import run as layout
 from dovetail.kernels.comparators import Window, new_window
-from dovetail.kernels.search import BEST_AT, BEST_ORDER, FROM
+from dovetail.kernels.search import BEST_AT, BEST_ORDER, FROM, STOOD
 from dovetail.model.workload import Ints
 from dovetail.optimize.objective import Objective, Sum
 from dovetail.optimize.problem import NEVER, Problem, Solution, decode
@@ -118,7 +118,8 @@ def _window(problem: Problem, objective: Objective, seed: int) -> Window:
     if isinstance(objective, Sum):
         # The kernels take each term relative to its value in the FCFS plan.
         fcfs = decode(problem, np.argsort(problem.arrive, kind="stable").tolist())
-        objective = Sum(tuple((weight * part.value(problem, fcfs), part) for weight, part in objective.parts))
+        scaled = [(weight * part.value(problem, fcfs), part) for weight, part in objective.parts]
+        objective = Sum(tuple(each for each in scaled if each[0] > 0) or objective.parts)  # 0: nobody can do better
     blocks = np.ascontiguousarray(problem.times[taken])
     rule = plan_rule(objective, window=n, seed=seed)
     return new_window(rule, problem.now, problem.processors, jobs, release, blocks, problem.weight)
@@ -152,7 +153,7 @@ def _answer(window: Window) -> Ints:
 
 def _stand(window: Window, starts: Ints) -> None:
     """The next round begins with this plan: decoded in the order of its starts, it is the same again."""
-    window.run.jobs[layout.PLACE, : window.n] = starts
+    window.rule.space.ints[STOOD, : window.n] = starts
 
 
 def _at_least(window: Window, starts: Ints) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from dovetail.errors import SettingError
+from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.rules import PlanRule
 from dovetail.kernels.search import WAIT
 from dovetail.model.plan import Plan
@@ -25,7 +25,6 @@ SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 8}, "p2sf": {"
 MOST_WINDOW: Final = 10_000
 MOST_DECODES: Final = 10_000_000
 MOST_FORESIGHT: Final = 256
-"""The plan of a replay has room for so many jobs more than wait (engine/whole.py: it begins with 1,024)."""
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""
 
@@ -78,7 +77,12 @@ class Planner(RulePolicy):
         return bool(terms(parse(self.objective))[0][WAIT])
 
     def keys(self, state: State) -> Any:
-        return self.weigh(state) if self.static_keys else None
+        if not self.static_keys:
+            return None
+        weights = np.asarray(self.weigh(state), np.float64)
+        if weights.shape != state.waiting.shape or not bool(np.all(np.isfinite(weights) & (weights >= 0))):
+            raise PolicyError(f"{self.name}: weigh gives one number of at least 0 for each waiting job")
+        return weights
 
     @property
     def timed(self) -> bool:

@@ -63,8 +63,8 @@ _HEAD: Final = """
 
 All with the run times known. Printed pictures are not data: hollow marks are the numbers of Table 2 (of Table II of
 Packing for AWF in Fig. 4). The off-line schedules of Figs. 2, 3, 4 and 6 (CP-OFF, KTH-SP2 only) were made by giving
-CP Optimizer the whole trace at once; our planner has no such mode, and these marks are not made. In Fig. 2 a lower
-bound that holds for every schedule stands in their place; for the other metrics we know of none that is of use.
+CP Optimizer the whole trace at once; these marks are not made. In Fig. 2 a lower bound that holds for every schedule
+stands in their place.
 CP-BSLD+ and CP-P2SF+ improve the plans of list policies in each pass; our planner always begins with them, so it is
 what is compared with these too.
 """

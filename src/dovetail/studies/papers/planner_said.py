@@ -75,7 +75,7 @@ def about_packing(shown: Found, bound: Values) -> list[Statement]:
         ),
         Statement(
             "optimized all at once, off-line, KTH-SP2 comes to a similar AWF",
-            f"we have no off-line schedule; no schedule is below {listed(bound)}",
+            f"no off-line schedule was made here; no schedule is below {listed(bound)}",
             NOT_MADE,
         ),
     ]
@@ -110,7 +110,7 @@ def about_slowdown(shown: Found) -> list[Statement]:
             f"in per cent of `list-spf`: {listed(over(ours, spf))}",
             held(shown, over(ours, spf), lambda value: value > 100),
         ),
-        Statement("off-line, BSLD is lower by an order of magnitude", "we have no off-line schedule", NOT_MADE),
+        Statement("off-line, BSLD is lower by an order of magnitude", "no off-line schedule was made here", NOT_MADE),
     ]
 
 
@@ -140,7 +140,7 @@ def about_response(shown: Found) -> list[Statement]:
             f" {listed(over(packing, awf['list-saf']), digits=0)}",
             held(shown, over(packing, awf["list-saf"]), lambda value: value < 100),
         ),
-        Statement("off-line, AF of KTH-SP2 is comparable with CP-AF's", "we have no off-line schedule", NOT_MADE),
+        Statement("off-line, AF of KTH-SP2 is comparable with CP-AF's", "no off-line schedule was made here", NOT_MADE),
     ]
 
 
