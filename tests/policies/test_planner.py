@@ -198,7 +198,7 @@ def test_objectives_are_the_metrics() -> None:
 def test_names_and_settings() -> None:
     made = policy("plan:objective=af+0.5*p2sf,decodes=50,window=20,foresight=4,starve=2d,ms=20,hot=1,cold=0.1")
     assert made == Planner("af+0.5*p2sf", 50, 20, 4, 172_800, 20.0, 1.0, 0.1, name=made.name)
-    assert policy("plan-bsld") == Planner("bsld", foresight=8, name="plan-bsld")
+    assert policy("plan-bsld") == Planner("bsld", foresight=4, name="plan-bsld")
     assert policy("plan-af:starve=none").starve_s is None  # type: ignore[attr-defined]
     assert policy("plan-af") == Planner("af", starve_s=4 * 86400, name="plan-af")
     weights, level = terms(parse("2*af+bsld+af+0.5*pasf:3+wait+3*makespan"))

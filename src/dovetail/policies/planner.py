@@ -20,7 +20,7 @@ from dovetail.units import DAY_S
 
 PLANNED: Final = ("af", "awf", "bsld", "p2sf")
 """Objectives that have a planner of their own: plan-af and so on."""
-SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 8}, "p2sf": {"starve_s": None}}
+SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 4}, "p2sf": {"starve_s": None}}
 """Settings of plan-bsld and plan-p2sf that are not the general ones (docs/planner.md says why)."""
 MOST_WINDOW: Final = 10_000
 MOST_DECODES: Final = 10_000_000
