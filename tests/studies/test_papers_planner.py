@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from dovetail.studies.papers.planner_runs import ROWS, Found, Key, best, found, 
 from dovetail.studies.papers.recompute import OURS
 from dovetail.studies.papers.registry import find
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, P2SF_PLUS, TABLE_2_CP, Place
-from dovetail.studies.spec import Study, read_study
+from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.work import run_batch
 from tests.conftest import ROOT
@@ -223,9 +224,16 @@ def test_the_page_of_some_runs(runs: Runs, tmp_path: Path) -> None:
 
 def asked(study: Study) -> Found:
     """What a study asks for, with nothing run."""
-    assert study.include == study.exclude == []
+    assert study.include == []
     keys = [Key(t.label, p, e) for t in study.traces for e in study.estimates for p in study.policies]
-    return Found(tuple(keys), {}, lambda key: None)
+    asked_for = [key for key in keys if not any(left_out(rule, key) for rule in study.exclude)]
+    assert len(asked_for) < len(keys)
+    return Found(tuple(asked_for), {}, lambda key: None)
+
+
+def left_out(rule: Match, key: Key) -> bool:
+    pairs = ((rule.trace, key.trace), (rule.policy, key.policy), (rule.estimate, key.estimate))
+    return all(any(fnmatchcase(value, pattern) for pattern in patterns) for patterns, value in pairs)
 
 
 def test_the_committed_page_is_of_the_study() -> None:
@@ -243,7 +251,7 @@ def test_the_committed_page_is_of_the_study() -> None:
             title = f"{METRICS[metric]}, {words}"
             wanted = [row[:4] for row in rows_of(Page(f"{now}\n\n", "", {}), title)]
             assert [row[:4] for row in rows_of(committed, title)] == wanted
-            assert len(wanted) == 2 * len(OURS)
+            assert len(wanted) >= len(OURS)
 
 
 def test_found_measures_what_is_there(runs: Runs) -> None:

@@ -70,6 +70,7 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
+    from dovetail.policies.base import is_clairvoyant
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
 
@@ -95,7 +96,7 @@ def replay_command(
         rows, bounds = [], None
         for chosen in policies:
             schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
-            row = _row(schedule, counting, read_s, replay_s) | {"clairvoyant": chosen.clairvoyant}
+            row = _row(schedule, counting, read_s, replay_s) | {"clairvoyant": is_clairvoyant(chosen)}
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
             if gaps:

@@ -20,7 +20,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
-from dovetail.policies.base import Policy, RulePolicy
+from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 from dovetail.predict.known import estimates
 
 Progress = Callable[[int], None]
@@ -98,7 +98,7 @@ def checked(
 ) -> Ints:
     """The estimates of a replay, when it can be made. A clairvoyant policy knows the run times."""
     check(workload, cluster)
-    if policy.clairvoyant:
+    if is_clairvoyant(policy):
         if feedback:
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
         estimate = "runtime"

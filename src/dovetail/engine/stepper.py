@@ -15,7 +15,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
-from dovetail.policies.base import Policy
+from dovetail.policies.base import Policy, is_clairvoyant
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Stepper:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
-        if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
+        if is_clairvoyant(self.policy):  # jobs arrive in their order, so those to come are the last rows
             submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,

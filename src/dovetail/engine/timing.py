@@ -25,7 +25,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
-from dovetail.policies.base import Policy, RulePolicy
+from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 
 _EMPTY = 1001
 """Empty steps that the overhead is the median of."""
@@ -111,7 +111,7 @@ class _Watched(Policy):
     searched: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.clairvoyant = self.inner.clairvoyant  # type: ignore[misc]  # what its class says, said for it
+        self.clairvoyant = is_clairvoyant(self.inner)  # type: ignore[misc]  # what its class says, said for it
 
     def decide(self, state: State) -> Plan:
         fits = state.size[state.waiting] <= state.free

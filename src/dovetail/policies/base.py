@@ -32,6 +32,11 @@ class Policy(ABC):
         """The plan for this instant."""
 
 
+def is_clairvoyant(policy: Policy) -> bool:
+    """Whether a policy says so; one of a user's own may be any class with `decide`, and then says nothing."""
+    return bool(getattr(policy, "clairvoyant", False))
+
+
 class RulePolicy(Policy):
     """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
 
