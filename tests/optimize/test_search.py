@@ -12,12 +12,12 @@ from benchmarks.windows import Passes, passes
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
-from dovetail.model.state import State
 from dovetail.optimize.cpsat import solve
 from dovetail.optimize.objective import OBJECTIVES, Bsld, parse
-from dovetail.optimize.problem import Problem, alone, check, decode, free_beside
+from dovetail.optimize.problem import Problem, alone, check, decode
 from dovetail.optimize.search import METHODS, Method, search
 from dovetail.policies.planner import Planner
+from dovetail.policies.solver import problem_of
 from tests.conftest import needs_traces
 from tests.optimize.brute import best_order, random_problem
 from tests.optimize.test_cpsat import window
@@ -84,13 +84,6 @@ def test_terms_of_a_sum_count_as_they_are() -> None:
         problem = window(6, seed)
         found = search(problem, objective, decodes=2000).solution
         assert found.value == pytest.approx(best_order(problem, objective), rel=1e-12), seed
-
-
-def problem_of(state: State) -> Problem:
-    ends = [state.expected_end(job) for job in state.running.tolist()]
-    times, free = free_beside(state.now, state.processors, state.size[state.running].tolist(), ends)
-    jobs = state.waiting
-    return Problem(state.now, state.processors, times, free, state.submit[jobs], state.size[jobs], state.estimate[jobs])
 
 
 @pytest.mark.parametrize("name", [*REGULAR, "p2sf"])

@@ -48,13 +48,6 @@ def gap(f: float, q: float, m: int) -> float:
 
 
 OBJECTIVES = ("af", "awf", "bsld", "p2sf", "pasf:1", "wait", "makespan")
-KEYS = {
-    "fcfs": lambda s, job: s.submit[job],
-    "sjf": lambda s, job: s.estimate[job],
-    "saf": lambda s, job: s.size[job] * s.estimate[job],
-    "laf": lambda s, job: -s.size[job] * s.estimate[job],
-    "spf": lambda s, job: s.size[job] * s.estimate[job] ** 2,
-}
 
 
 def drawn(seed: int) -> tuple[Workload, int, Ints, bool]:
@@ -111,7 +104,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
         for state, plan in watched(seed, Planner(objective, decodes=40, starve_s=None)):
             got = slow.value(objective, state, starts_of(state, plan))
             waiting = state.waiting.tolist()
-            lists = [sorted(waiting, key=lambda job, k=key: k(state, job)) for key in KEYS.values()]  # type: ignore[misc]
+            lists = slow.list_orders(state)
             standing = state.standing.expected
             lists.append(sorted(waiting, key=lambda job, at=standing: at.get(job, NEVER)))  # type: ignore[misc]
             best = min(slow.value(objective, state, slow.placed(state, order)) for order in lists)
@@ -228,7 +221,7 @@ def test_a_long_queue_is_planned_as_a_whole() -> None:
             if len(state.waiting) <= 3:
                 continue
             got = slow.value("awf", state, starts_of(state, plan))
-            lists = [sorted(state.waiting.tolist(), key=lambda job, k=key: k(state, job)) for key in KEYS.values()]  # type: ignore[misc]
+            lists = slow.list_orders(state)
             best = min(slow.value("awf", state, slow.placed(state, order)) for order in lists)
             assert got <= best * (1 + 1e-12), (seed, state.now)
             better += got < best * (1 - 1e-9)

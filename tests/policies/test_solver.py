@@ -28,15 +28,8 @@ from dovetail.policies.solver import LISTS, SOLVER_NAMES, Solver
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import TRACES, needs_traces
 from tests.slow import planning as slow
+from tests.slow.planning import KEYS
 from tests.slow.workloads import random_jobs, workload_of
-
-KEYS = {
-    "fcfs": lambda s, job: s.submit[job],
-    "sjf": lambda s, job: s.estimate[job],
-    "saf": lambda s, job: s.size[job] * s.estimate[job],
-    "laf": lambda s, job: -s.size[job] * s.estimate[job],
-    "spf": lambda s, job: s.size[job] * s.estimate[job] ** 2,
-}
 
 
 def drawn(seed: int) -> tuple[Workload, int, Ints]:
@@ -111,7 +104,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
             if not (len(plan.starts) or len(state.running)):
                 continue
             got = slow.value(objective, state, {**dict.fromkeys(plan.starts, state.now), **plan.expected})
-            orders = [sorted(waiting, key=lambda job, k=key: k(state, job)) for key in KEYS.values()]  # type: ignore[misc]
+            orders = slow.list_orders(state)
             best = min(slow.value(objective, state, slow.placed(state, order)) for order in orders)
             assert got <= best * (1 + 1e-12), (seed, state.now)
             passes += 1

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from dovetail.model.state import State
+
+KEYS: dict[str, Callable[[State, int], int]] = {
+    "fcfs": lambda s, job: s.submit[job],
+    "sjf": lambda s, job: s.estimate[job],
+    "saf": lambda s, job: s.size[job] * s.estimate[job],
+    "laf": lambda s, job: -s.size[job] * s.estimate[job],
+    "spf": lambda s, job: s.size[job] * s.estimate[job] ** 2,
+}
+"""The orders of the list plans that planners begin with; smaller keys first, ties by arrival."""
+
+
+def list_orders(state: State) -> list[list[int]]:
+    """The waiting jobs in each of these orders."""
+    return [sorted(state.waiting.tolist(), key=partial(key, state)) for key in KEYS.values()]
 
 
 def free_seconds(state: State, horizon: int) -> list[int]:

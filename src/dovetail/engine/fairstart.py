@@ -15,7 +15,6 @@ from dovetail.kernels.counted import copied
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
-from dovetail.policies.lists import ListPolicy
 
 _CHANGING = np.array([layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE])
 
@@ -34,8 +33,7 @@ def fair_starts(
 
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
-    user_keys = isinstance(policy, ListPolicy) and not isinstance(policy.order, str)
-    if not isinstance(policy, RulePolicy) or user_keys or policy.static_keys or policy.timed or policy.clairvoyant:
+    if not isinstance(policy, RulePolicy) or policy.user_keys or policy.timed or policy.clairvoyant:
         raise SettingError("fair starts are measured for the built-in policies: they need a replay that can be forked")
     n = len(workload)
     rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)), seed=seed)

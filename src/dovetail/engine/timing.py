@@ -19,7 +19,6 @@ from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
-from dovetail.kernels.order import GIVEN_PER_PASS
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
@@ -62,8 +61,7 @@ def timed_replay(
         watch = _Watched(policy, policy.name)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
-    rule = policy.rule()
-    if policy.static_keys or rule.order == GIVEN_PER_PASS:
+    if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
     guess = checked(workload, cluster, policy, estimate, feedback=feedback)
     rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), stop_for_news=True, seed=seed)

@@ -174,9 +174,9 @@ def lists(window: Window) -> None:
 def anneal(window: Window) -> int:
     """The search of the planner, as in a pass, with the budget and the temperatures of the rule."""
     _open(window)
-    before = window.rule.space.counts[1]
+    before = window.rule.space.counts[0]
     search(window.rule, window.cap, window.run, window.now, window.n)
-    return window.rule.space.counts[1] - before
+    return window.rule.space.counts[0] - before
 
 
 @jit

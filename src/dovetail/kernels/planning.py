@@ -49,7 +49,7 @@ from dovetail.kernels.search import (
 def no_space() -> Space:
     """Working space for nothing; `fitted` makes that of a replay."""
     none = np.zeros((0, 0), np.int64)
-    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(3, np.int64))
+    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
 
 
 def fitted(rule: Any, plan: Profile, room: int) -> Any:

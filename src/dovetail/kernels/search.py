@@ -61,7 +61,7 @@ class Space(NamedTuple):
     random: npt.NDArray[np.uint64]
     """State of the random numbers."""
     counts: Ints
-    """Searches, decodes, and passes in which the search found a better plan than every list."""
+    """Plans that were decoded: one number."""
 
 
 @inner
@@ -278,9 +278,9 @@ def _accept(space: Space, n: int, first: int) -> None:
 
 
 @inner
-def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> int:
+def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
     """Write all jobs in a list order to NEW_ORDER; -1 is the order of the standing plan. Jobs that starve come first,
-    in order of arrival. Returns how many they are."""
+    in order of arrival."""
     ints, key = rule.space.ints, rule.space.floats[KEYS]
     order = ints[NEW_ORDER]
     m = 0
@@ -301,7 +301,6 @@ def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> int:
             m += 1
     sort_by_key(order, np.int64(0), starving, key, ints[SORTED])  # type: ignore[arg-type]
     sort_by_key(order, starving, n, key, ints[SORTED])
-    return starving
 
 
 @inner
@@ -409,7 +408,7 @@ def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int
             continue
         limit = here - heat * log(_share(space))
         found = decode(rule, cap, run, n, first, limit)
-        space.counts[1] += 1
+        space.counts[0] += 1
         if found > limit:
             continue
         here = found
@@ -441,9 +440,8 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     for i in range(n):
         starving += now - ints[CAME, i] >= rule.starve_s
     window = min(n, rule.window)
-    space.counts[0] += 1
-    space.counts[1] += len(LISTS) + 1
-    for i in range(n):
+    space.counts[0] += len(LISTS) + 1
+    for i in range(n if n > window else 0):
         ints[LIST_ORDER, i], ints[LIST_AT, i] = ints[BEST_ORDER, i], ints[BEST_AT, i]
     # A ratio is linearised at the best plan so far: a second round does it again at what the first has found.
     rounds = 2 if rule.weights[PASF] != 0.0 and rule.level > 0 else 1
@@ -455,9 +453,7 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
         for i in range(n):
             ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
         place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
-        better = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists
-        if better:
+        if _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
             _keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
         else:
             _keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])
-    space.counts[2] += better

@@ -21,15 +21,13 @@ from dovetail.kernels.search import BEST_AT, BEST_ORDER, FROM, STOOD
 from dovetail.model.workload import Ints
 from dovetail.optimize.objective import Objective, Sum
 from dovetail.optimize.problem import NEVER, Problem, Solution, decode
-from dovetail.optimize.terms import COLD, HOT, plan_rule
+from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, plan_rule
 
 Method = Literal["anneal", "tabu", "genetic", "random"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 GROWTH: Final = 2
 """With a budget of CPU seconds, each round has so many times the decodes of the round before."""
-MOST_DECODES: Final = 10_000_000
-"""In one round."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ COLD: Final = 0.001
 LATE_WEIGHT: Final = 0.3
 """What a job that has waited as long as it may costs, in values of the objective under FCFS."""
 MOST_LEVEL: Final = 16
+MOST_WINDOW: Final = 10_000
+"""Jobs."""
+MOST_DECODES: Final = 10_000_000
 
 _TERM: Final[dict[type[Objective], int]] = {Af: AF, Awf: AWF, Bsld: BSLD, Pasf: PASF, Wait: WAIT, Makespan: SPAN}
 

@@ -53,6 +53,11 @@ class RulePolicy(Policy):
         return False
 
     @property
+    def user_keys(self) -> bool:
+        """Whether keys come from a user's own function, at whatever moment."""
+        return self.static_keys
+
+    @property
     def timed(self) -> bool:
         """Whether it watches the clock: such a policy is asked event by event, and may answer otherwise next time."""
         return False
@@ -70,16 +75,17 @@ class RulePolicy(Policy):
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
         here = np.concatenate([state.waiting, state.running, state.ended])
         last = np.empty(0, np.int64)
-        if isinstance(rule, PlanRule):  # those who came last, the last first: they may be gone already
+        if isinstance(rule, PlanRule) and rule.foresight:  # who came last, the last first: they may be gone already
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
             last = last[: rule.foresight]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised
         run = _run_of(state, here, self.keys(state), remembered)
-        where = {job: i for i, job in enumerate(here.tolist())}
-        run.info[layout.RECENT] = len(last)
-        run.lists[layout.BACK_QUEUE, : len(last)] = [where[job] for job in last.tolist()]
+        if len(last):
+            where = {job: i for i, job in enumerate(here.tolist())}
+            run.info[layout.RECENT] = len(last)
+            run.lists[layout.BACK_QUEUE, : len(last)] = [where[job] for job in last.tolist()]
         need = np.ascontiguousarray(state.size[here])
         total = np.array([state.processors], np.int64)
         cap = new_counted(need, total, len(here), 3 * (len(here) + len(last)))

@@ -89,6 +89,10 @@ class ListPolicy(RulePolicy):
     def static_keys(self) -> bool:
         return bool(getattr(self.order, "static", False))
 
+    @property
+    def user_keys(self) -> bool:
+        return not isinstance(self.order, str)
+
     def keys(self, state: State) -> Any:
         if isinstance(self.order, str):
             return None

@@ -14,7 +14,7 @@ from dovetail.kernels.search import WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.optimize.objective import parse
-from dovetail.optimize.terms import COLD, HOT, plan_rule, terms
+from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, MOST_WINDOW, plan_rule, terms
 from dovetail.policies.base import RulePolicy
 from dovetail.units import DAY_S
 
@@ -22,8 +22,6 @@ PLANNED: Final = ("af", "awf", "bsld", "p2sf")
 """Objectives that have a planner of their own: plan-af and so on."""
 SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 4}, "p2sf": {"starve_s": None}}
 """Settings of plan-bsld and plan-p2sf that are not the general ones (docs/planner.md says why)."""
-MOST_WINDOW: Final = 10_000
-MOST_DECODES: Final = 10_000_000
 MOST_FORESIGHT: Final = 256
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""

@@ -27,9 +27,9 @@ from dovetail.model.workload import Ints
 from dovetail.optimize.cpsat import solve
 from dovetail.optimize.objective import Objective, Sum, parse
 from dovetail.optimize.problem import NEVER, Problem, Solution, alone, decode, free_beside
+from dovetail.optimize.terms import MOST_WINDOW
 from dovetail.policies.base import Policy
 
-MOST_WINDOW: Final = 10_000
 MOST_DETERMINISTIC: Final = 1e6
 
 LISTS: Final[dict[str, Callable[[Problem], npt.NDArray[Any]]]] = {
@@ -94,7 +94,7 @@ class Solver(Policy):
         if not len(waiting):
             return Plan()
         try:
-            problem = _problem(state)
+            problem = problem_of(state)
         except ValueError as error:
             raise PolicyError(f"{self.name} at {state.now} s: {error}") from error
         stands = np.array([state.standing.expected.get(job, NEVER) for job in waiting.tolist()], np.int64)
@@ -157,7 +157,7 @@ def solver_named(name: str) -> Solver | None:
     return Solver(objective=name[3:].removesuffix("+"), refine=_REFINED.get(name, ()), name=name)
 
 
-def _problem(state: State) -> Problem:
+def problem_of(state: State) -> Problem:
     """The waiting jobs beside what runs."""
     jobs = state.waiting
     ends = [state.expected_end(job) for job in state.running.tolist()]
