@@ -191,9 +191,10 @@ def test_objectives_are_the_metrics() -> None:
 def test_names_and_settings() -> None:
     made = policy("plan:objective=af+0.5*p2sf,decodes=50,window=20,foresight=4,starve=2d,ms=20,hot=1,cold=0.1")
     assert made == Planner("af+0.5*p2sf", 50, 20, 4, 172_800, 20.0, 1.0, 0.1, name=made.name)
-    assert policy("plan-bsld") == Planner("bsld", foresight=4, name="plan-bsld")
+    assert policy("plan-bsld") == Planner("bsld+0.1*p2sf", foresight=4, name="plan-bsld")
+    assert policy("plan-p2sf") == Planner("p2sf", foresight=4, starve_s=None, name="plan-p2sf")
     assert policy("plan-af:starve=none").starve_s is None  # type: ignore[attr-defined]
-    assert policy("plan-af") == Planner("af", starve_s=4 * 86400, name="plan-af")
+    assert policy("plan-af") == Planner("af+0.1*p2sf", starve_s=4 * 86400, name="plan-af")
     weights, level = terms(parse("2*af+bsld+af+0.5*pasf:3+wait+3*makespan"))
     assert (weights.tolist(), level) == ([3.0, 0.0, 1.0, 0.5, 1.0, 3.0, 0.0], 3)
     for text, says in {

@@ -99,8 +99,8 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
 @inner
 def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
     """Add jobs that may come to those that wait: the last that came, once more, at the same distances from each other,
-    the first of them in the next second; or those that will come, if the rule knows. They take part in the plan and
-    never start. Returns how many.
+    the first of them after the mean time from one to the next; or those that will come, if the rule knows. They take
+    part in the plan and never start. Returns how many.
 
     On an idle machine nobody waits for who may come: else a job could wait for ever for jobs that never do."""
     ints, floats = rule.space.ints, rule.space.floats
@@ -118,9 +118,10 @@ def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
         weight += floats[WEIGHT, i]
     for i in range(n, n + found):
         oldest = min(oldest, run.jobs[ARRIVE, ints[JOBS, i]])
+    first = now + 1 + (now - oldest) // found
     for i in range(n, n + found):
         job = ints[JOBS, i]
-        ints[CAME, i] = run.jobs[SUBMIT, job] if rule.clairvoyant else now + 1 + run.jobs[ARRIVE, job] - oldest
+        ints[CAME, i] = run.jobs[SUBMIT, job] if rule.clairvoyant else first + run.jobs[ARRIVE, job] - oldest
         ints[STOOD, i] = -1
         floats[WEIGHT, i] = weight / n
     return found

@@ -18,10 +18,14 @@ from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, MOST_WINDOW, plan_r
 from dovetail.policies.base import RulePolicy
 from dovetail.units import DAY_S
 
-PLANNED: Final = ("af", "awf", "bsld", "p2sf")
-"""Objectives that have a planner of their own: plan-af and so on."""
-SUITED: Final[dict[str, dict[str, Any]]] = {"bsld": {"foresight": 4}, "p2sf": {"starve_s": None}}
-"""Settings of plan-bsld and plan-p2sf that are not the general ones (docs/planner.md says why)."""
+PLANNED: Final[dict[str, dict[str, Any]]] = {
+    "af": {"objective": "af+0.1*p2sf"},
+    "awf": {"objective": "awf+0.1*p2sf"},
+    "bsld": {"objective": "bsld+0.1*p2sf", "foresight": 4},
+    "p2sf": {"objective": "p2sf", "foresight": 4, "starve_s": None},
+}
+"""Metrics that have a planner of their own, plan-af and so on, and its settings where they are not the general ones
+(docs/planner.md says why)."""
 MOST_FORESIGHT: Final = 256
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""

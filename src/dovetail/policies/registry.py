@@ -14,7 +14,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import PLANNED, SUITED, Offline, Planner
+from dovetail.policies.planner import PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.units import parse_duration
 
@@ -104,7 +104,7 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
         return ListPolicy(reserve=1 if plain == "easy" else "all", name=name)
     first, _, second = plain.partition("-")
     if first == "plan" and second in PLANNED:
-        return Planner(objective=second, name=name, **SUITED.get(second, {}))
+        return Planner(name=name, **PLANNED[second])
     if first == "offline" and second in PLANNED:
         return Offline(objective=second, name=name)
     if first in ("strict", "greedy", "list") and second in ORDERS:
