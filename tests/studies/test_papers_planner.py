@@ -38,8 +38,10 @@ pass_times = true
 policies = [
   "list-reg", "list-spf", "list-saf", "list-sjf", "list-laf", "easy", "plan-af:decodes=2", "plan-awf:decodes=2",
   "plan-bsld:decodes=2", "plan-p2sf:decodes=2", "plan:objective=0.1*p2sf+af,decodes=3",
+  "offline-af", "offline-awf", "offline-bsld", "offline-p2sf",
 ]
 """
+TITLE = "Cells that are not reached"
 TRACE = '[[traces]]\nname = "{}"\ngenerate = {{jobs = 120, processors = 16, load = 0.95}}\n'
 
 
@@ -168,7 +170,7 @@ def rows_of(page: Page, title: str) -> list[list[str]]:
 
 def test_the_page_of_all_runs(runs: Runs) -> None:
     page = planner_table_2.page(runs)
-    assert (page.facts["runs"], page.facts["not_run"], page.facts["compared"]) == (11 * 2 * 5, 0, 40)
+    assert (page.facts["runs"], page.facts["not_run"], page.facts["compared"]) == (15 * 2 * 5, 0, 40)
     assert "not run" not in page.text.replace("| not run |", "", 1)  # but for the head of the summary
     task = next(t for t in runs.tasks if t.cell.policy == "plan-af:decodes=2" and t.cell.estimate == "limit")
     workload = runs.store.workload(task.workload_sha256)
@@ -184,9 +186,32 @@ def test_the_page_of_all_runs(runs: Runs) -> None:
     matrix = {row[0]: row for row in rows_of(page, "KTH-SP2, limit as the estimate")}
     assert matrix["`plan-af:decodes=2`"][1].startswith(f"{percent:.1f} · ")
     assert matrix["`list-saf` (List-SAF)"][1].startswith("*94* · ")
-    assert len(matrix) == 10
+    assert len(matrix) == 14
     assert sorted(page.pictures) == [f"planner-figure-{n}.svg" for n in range(2, 8)]
     assert all(f"({name})" in page.text for name in page.pictures)
+
+
+def test_cells_that_are_not_reached_are_listed_with_all_that_was_tried(runs: Runs) -> None:
+    text = planner_table_2.page(runs).text
+    shown = found(runs)
+    listed = {
+        tuple(row[:3]): row for row in rows_of(Page(text.replace("## Cells that", "### Cells that"), "", {}), TITLE)
+    }
+    for metric in planner_table_2.ORDER:
+        for estimate, words in (("runtime", "run time known"), ("limit", "limit as the estimate")):
+            for trace in shown.traces:
+                keys = [Key(trace, name, estimate) for name in shown.planners(metric)]
+                reached = any(
+                    (shown.percent(key, metric) or 0) < best(metric, estimate, trace).percent - 0.5
+                    and (shown.longest(key) or 0) <= 2
+                    for key in keys
+                )
+                row = listed.get((METRICS[metric], words, trace))
+                assert (row is None) == reached
+                assert row is None or all(
+                    f"`{key.policy}` {shown.percent(key, metric):.1f} (" in row[4] for key in keys
+                )
+    assert 0 < len(listed) < 40
 
 
 def test_times_of_passes_stand_on_the_page(runs: Runs) -> None:
@@ -203,8 +228,8 @@ def test_times_of_passes_stand_on_the_page(runs: Runs) -> None:
 
 def test_the_page_of_no_run_at_all(runs: Runs, tmp_path: Path) -> None:
     page = planner_table_2.page(without(runs, [], tmp_path))
-    assert (page.facts["not_run"], page.facts["compared"]) == (110, 0)
-    assert "**110 of 110 runs are not in the store**" in page.text
+    assert (page.facts["not_run"], page.facts["compared"]) == (150, 0)
+    assert "**150 of 150 runs are not in the store**" in page.text
     assert {row[4] for row in rows_of(page, "BSLD, run time known")} == {"not run"}
     assert len(page.pictures) == 6
 
@@ -213,7 +238,7 @@ def test_the_page_of_some_runs(runs: Runs, tmp_path: Path) -> None:
     kept = [t for t in runs.tasks if t.cell.trace == "CTC-SP2" and t.cell.policy in ("list-reg", "plan-awf:decodes=2")]
     base_missing = [t for t in runs.tasks if t.cell.trace == "CEA-Curie" and t.cell.policy == "easy"]
     page = planner_table_2.page(without(runs, [*kept, *base_missing], tmp_path))
-    assert page.facts["not_run"] == 110 - 6
+    assert page.facts["not_run"] == 150 - 6
     rows = {row[0]: row for row in rows_of(page, "AWF, run time known")}
     whole = {row[0]: row for row in rows_of(planner_table_2.page(runs), "AWF, run time known")}
     assert rows["CTC-SP2"] == whole["CTC-SP2"]

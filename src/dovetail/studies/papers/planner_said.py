@@ -13,7 +13,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
 from dovetail.reports.curves import binned
 from dovetail.studies.papers.page import Statement
-from dovetail.studies.papers.planner_runs import Found, Key
+from dovetail.studies.papers.planner_runs import METRIC_OF, Found, Key
 from dovetail.studies.papers.tables import P2SF_PLUS
 
 KNOWN: Final = "runtime"
@@ -23,8 +23,9 @@ CTC: Final = "CTC-SP2"
 SP2: Final = "SDSC-SP2"
 LONG_QUEUE: Final = 30
 """Waiting jobs: KTH-SP2 mostly stays below, says the text of Fig. 7."""
+SIMILAR: Final = 5
+"""Per cent: what the paper calls similar or comparable."""
 NOT_RUN: Final = "not run"
-NOT_MADE: Final = "not made"
 
 Values = Mapping[str, float]
 """By trace; only of those that were run."""
@@ -39,6 +40,11 @@ def values(shown: Found, policy: str | None, metric: str) -> Values:
 def first(shown: Found, metric: str) -> str | None:
     """The planner's policy for a metric whose settings come first in the study."""
     return next(iter(shown.planners(metric)), None)
+
+
+def offline(shown: Found, metric: str) -> Values:
+    """The clairvoyant planner for a metric, of KTH-SP2 only."""
+    return values(shown, "offline-" + next(name for name, one in METRIC_OF.items() if one == metric), metric)
 
 
 def over(ours: Values, other: Values) -> Values:
@@ -75,8 +81,8 @@ def about_packing(shown: Found, bound: Values) -> list[Statement]:
         ),
         Statement(
             "optimized all at once, off-line, KTH-SP2 comes to a similar AWF",
-            f"no off-line schedule was made here; no schedule is below {listed(bound)}",
-            NOT_MADE,
+            f"{listed(offline(shown, 'awf_s'))} in per cent of `list-reg`; no schedule is below {listed(bound)}",
+            held(shown, over(offline(shown, "awf_s"), ours), lambda value: abs(value - 100) < SIMILAR, [KTH]),
         ),
     ]
 
@@ -110,7 +116,11 @@ def about_slowdown(shown: Found) -> list[Statement]:
             f"in per cent of `list-spf`: {listed(over(ours, spf))}",
             held(shown, over(ours, spf), lambda value: value > 100),
         ),
-        Statement("off-line, BSLD is lower by an order of magnitude", "no off-line schedule was made here", NOT_MADE),
+        Statement(
+            "off-line, BSLD is lower by an order of magnitude",
+            f"in per cent of `list-reg`: {listed(offline(shown, 'bsld'))}",
+            held(shown, over(offline(shown, "bsld"), ours), lambda value: value < 10, [KTH]),
+        ),
     ]
 
 
@@ -140,7 +150,11 @@ def about_response(shown: Found) -> list[Statement]:
             f" {listed(over(packing, awf['list-saf']), digits=0)}",
             held(shown, over(packing, awf["list-saf"]), lambda value: value < 100),
         ),
-        Statement("off-line, AF of KTH-SP2 is comparable with CP-AF's", "no off-line schedule was made here", NOT_MADE),
+        Statement(
+            "off-line, AF of KTH-SP2 is comparable with CP-AF's",
+            f"in per cent of `list-reg`: {listed(offline(shown, 'af_s'))}",
+            held(shown, over(offline(shown, "af_s"), ours), lambda value: abs(value - 100) < SIMILAR, [KTH]),
+        ),
     ]
 
 

@@ -44,6 +44,7 @@ def page(runs: Runs) -> Page:
         _made(runs),
         _how_to_read(shown),
         *(_diagonal(shown, metric, estimate) for metric in ORDER for estimate in ESTIMATES),
+        _not_reached(shown),
         *parts,
         _MATRICES,
         *(_matrix(shown, trace, estimate) for trace in shown.traces for estimate in ESTIMATES),
@@ -155,6 +156,23 @@ def _diagonal(shown: Found, metric: str, estimate: str) -> str:
     return f"### {METRICS[metric]}, {KNOWN[estimate]}\n\n{grid(head, rows)}"
 
 
+def _not_reached(shown: Found) -> str:
+    """The cells in which no settings within the bound on waits are below what is published, and all that was tried."""
+    rows = []
+    for metric in ORDER:
+        for estimate in ESTIMATES:
+            for trace in shown.traces:
+                keys = [Key(trace, text, estimate) for text in shown.planners(metric)]
+                tried = {key: value for key in keys if (value := shown.percent(key, metric)) is not None}
+                known = best(metric, estimate, trace).percent
+                safe = [value for key, value in tried.items() if (shown.longest(key) or 0) <= LONGEST]
+                if tried and all(verdict(value, known) != "yes" for value in safe):
+                    told = [f"`{k.policy}` {v:.1f} ({_multiple(shown.longest(k))})" for k, v in tried.items()]
+                    rows.append([METRICS[metric], KNOWN[estimate], trace, f"{known:g}", ", ".join(told)])
+    head = ["metric", "estimate", "trace", "best published", "ours (longest wait)"]
+    return f"{_WHY_NOT}\n\n{grid(head, rows)}" if rows else ""
+
+
 _COSTS: Final = ("CPU, s", "pass p50 / p99, ms", "search p50 / p99, ms")
 
 
@@ -190,6 +208,18 @@ def _multiple(value: float | None) -> str:
     return f"{value:.2f}" if value <= LONGEST else f"**{value:.2f}**"
 
 
+_WHY_NOT: Final = """
+## Cells that are not reached
+
+Those in which no settings of ours that keep all waits within twice the longest of `list-reg` are surely below the
+best published value; beside them all that was tried.
+
+What limits most of them is the bound on waits itself. Nothing bounds a wait in the published methods, and with
+`starve=none` nothing does in ours: then a few wide jobs wait for a lull, many times longer than under `list-reg`,
+and all others gain. The published best of BSLD with known run times is that of list orders which never let a large
+job go before a small one. A job that must go in time makes the cluster drain for it, and that costs all who wait
+beside it; more decodes do not help ([how the defaults were chosen](../planner.md#how-the-defaults-were-chosen)).
+"""
 _MATRICES: Final = """
 ## Every policy on every metric
 
