@@ -96,7 +96,7 @@ def test_the_same_command_gives_the_same_numbers(trace: Path, tmp_path: Path) ->
         (("--policy", "esay"), "choose from"),
         (("--policy", "easy:color=red"), "choose from order"),
         (("--policy", "nowhere.py:Mine"), "no such file"),
-        (("--estimate", "guess"), "choose runtime, limit"),
+        (("--estimate", "guess"), "choose from runtime, limit"),
         (("--processors", "1", "--filter", "known_size"), "need more than the cluster's 1 processors"),
         (("--filter", "shiny"), "valid: standard"),
         (("--scenario", "span=1"), "span"),

@@ -52,7 +52,7 @@ def test_impossible_settings_are_refused(by_event: bool) -> None:
         replay(two, policy("easy"), every_s=-1, event_by_event=by_event)
     with pytest.raises(SettingError, match="cannot run with --every"):
         replay(two, policy("conservative"), every_s=10, event_by_event=by_event)
-    with pytest.raises(SettingError, match=r"choose runtime, limit, or runtime\*FACTOR"):
+    with pytest.raises(SettingError, match=r"choose from runtime, limit, runtime\*FACTOR"):
         replay(two, policy("easy"), estimate="guess", event_by_event=by_event)
     for wrong in ([5], [5, 0], [5, 5, 5], [[5, 5]]):
         with pytest.raises(SettingError, match=r"one number per job \(2\), each at least 1 s"):

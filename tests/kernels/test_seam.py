@@ -18,6 +18,7 @@ from dovetail.kernels import run as layout
 from dovetail.kernels.capacity import start
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.counted import Counted, new_counted
+from dovetail.kernels.learning import new_learner
 from dovetail.kernels.passes import ALL, STRICT, list_pass
 from dovetail.kernels.rules import Rule
 from dovetail.kernels.seam import answers
@@ -249,7 +250,7 @@ def _replay(jobs: list[slow.SlowJob], total: slow.Size, rule: Rule) -> layout.Ru
     run = layout.Run(info, rows, np.zeros((2, n)), *none, np.zeros((layout.LIST_ROWS, n), np.int64))
     need = np.array([job.size for job in jobs], np.int64).ravel()
     cap = new_counted(need, np.array(total, np.int64), 1000, 2000)
-    assert kernel.replay(cap, run, rule, layout.NEVER - 1) == kernel.DONE
+    assert kernel.replay(cap, run, rule, new_learner(rows[layout.ESTIMATE]), layout.NEVER - 1) == kernel.DONE
     return run
 
 

@@ -8,6 +8,7 @@ import pytest
 from dovetail.errors import SettingError
 from dovetail.model.workload import Provenance, Workload
 from dovetail.predict.known import estimates
+from dovetail.predict.registry import predictor
 
 
 @pytest.fixture
@@ -43,7 +44,9 @@ def test_estimates(workload: Workload, name: str, wanted: list[int]) -> None:
 
 @pytest.mark.parametrize("name", ["", "Runtime", "runtime*", "runtime*-1", "runtime*1e3", "limit*2", "runtime * 2"])
 def test_errors_list_the_choices(workload: Workload, name: str) -> None:
-    with pytest.raises(SettingError, match=r"choose runtime, limit, or runtime\*FACTOR"):
+    with pytest.raises(SettingError, match=r"choose from runtime, limit, runtime\*FACTOR, recent"):
+        predictor(name)
+    with pytest.raises(SettingError, match=r"only runtime, limit and runtime\*F are known"):
         estimates(workload, name)
 
 

@@ -46,7 +46,7 @@ def test_what_a_study_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "old", "new", "says"),
     [
-        (3, '"limit"', '"limits"', "no estimate 'limits': choose runtime, limit"),
+        (3, '"limit"', '"limits"', "no estimate 'limits': choose from runtime, limit"),
         (4, "seeds = 3", "seeds = [1, 1]", "seeds are up to 10,000 different whole numbers"),
         (4, "seeds = 3", "seed = 3", "unknown key 'seed'"),
         (2, '"easy"', '"eazy"', "no policy 'eazy': choose from"),

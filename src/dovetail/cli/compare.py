@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, say
+from dovetail.cli.prepare import Estimate, Filters, Json, Overrun, Scenarios, load, need_jobs, say
 from dovetail.cli.replay import replayed, warmed
 from dovetail.cli.report import Out, Pair, told
 from dovetail.errors import SettingError
@@ -21,7 +21,7 @@ def compare_command(
     policies: Annotated[
         list[str], typer.Argument(metavar="POLICY...", help="The baseline, then one or more to compare with it.")
     ],
-    estimate: Annotated[str, typer.Option("--estimate", "-e", help="runtime, limit, or runtime*FACTOR.")] = "limit",
+    estimate: Estimate = "limit",
     processors: Annotated[int | None, typer.Option(min=1, max=10**9, help="Size of the cluster.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
     filters: Filters = None,

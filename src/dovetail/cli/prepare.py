@@ -29,6 +29,10 @@ Scenarios = Annotated[
     ),
 ]
 Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
+Estimate = Annotated[
+    str,
+    typer.Option("--estimate", "-e", metavar="NAME", help="Who says run times: limit, runtime, recent, hierarchy, ..."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per line.")]
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json, say
+from dovetail.cli.prepare import Estimate, Filters, Json, Overrun, Scenarios, load, need_jobs, print_json, say
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def replay_command(
             "--policy", "-p", metavar="NAME", help="A name (see `dovetail policies`) or file.py:Name; repeat."
         ),
     ] = None,
-    estimate: Annotated[
-        str, typer.Option("--estimate", "-e", metavar="NAME", help="runtime, limit, or runtime*FACTOR.")
-    ] = "limit",
+    estimate: Estimate = "limit",
     processors: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Size of the cluster; default: the trace's own.")
     ] = None,

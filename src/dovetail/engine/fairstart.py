@@ -54,7 +54,7 @@ def _start_alone(trunk: Replay, job: int) -> int:
     before = run.jobs[np.ix_(_CHANGING, touched)]
     info = run.info.copy()
     info[layout.LAST] = job + 1
-    Replay(run._replace(info=info, lists=run.lists.copy()), copied(trunk.cap), trunk.rule).advance()
+    Replay(run._replace(info=info, lists=run.lists.copy()), copied(trunk.cap), trunk.rule, trunk.learner).advance()
     start = int(run.jobs[layout.START, job])
     run.jobs[np.ix_(_CHANGING, touched)] = before
     return start

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 
 from dovetail import __version__
+from dovetail.engine.said import Estimate, Said, said_by
 from dovetail.engine.stepper import Stepper
 from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
@@ -21,15 +22,11 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
-from dovetail.predict.known import estimates
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
 
 _CHUNKS = 200
-
-_MOST_S = 1 << 60
-"""Estimates may add up to so much: the end of any plan is then an integer of 64 bits."""
 
 
 def replay(
@@ -37,7 +34,7 @@ def replay(
     policy: Policy,
     *,
     cluster: Cluster | None = None,
-    estimate: str | Ints = "limit",
+    estimate: Estimate = "limit",
     feedback: bool = False,
     every_s: int = 0,
     seed: int = 0,
@@ -47,35 +44,37 @@ def replay(
 ) -> Schedule:
     """Let the workload happen again on a cluster under a policy.
 
-    `estimate` is a name (predict.known) or one number per job. With `feedback`, SWF fields 17 and 18 make a job
-    arrive at an earlier job's end plus think time. With `every_s`, passes are periodic. `keep_promises` writes down
-    the reservations of list policies too (conservative backfilling always does). `event_by_event` asks the policy
-    at each moment in Python even where the compiled replay could run it whole.
+    `estimate` is a predictor, the name of one (predict.registry), or one number per job. With `feedback`, SWF fields
+    17 and 18 make a job arrive at an earlier job's end plus think time. With `every_s`, passes are periodic.
+    `keep_promises` writes down the reservations of list policies too (conservative backfilling always does).
+    `event_by_event` asks the policy at each moment in Python even where the compiled replay could run it whole.
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    guess = checked(workload, cluster, policy, estimate, feedback=feedback)
+    said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
     if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
-        bounded = bool(np.all(guess >= workload.runtime))
-        rule = policy.rule(every_s=every_s, bounded=bounded, keep=keep_promises, seed=seed)
+        rule = policy.rule(
+            every_s=every_s, bounded=said.bounded(workload), stop_for_news=said.asked, keep=keep_promises, seed=seed
+        )
     if isinstance(policy, RulePolicy) and rule is not None and not event_by_event and not policy.timed:
-        whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
+        whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
+        whole.on_news = said.told
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
         return finished(whole, workload, cluster, policy.name, estimate, seed)
-    stepper = Stepper(workload, cluster, policy, guess, seed=seed, feedback=feedback, every_s=every_s)
+    stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last)
     return _schedule(rows, stepper.passes, workload, cluster, policy.name, estimate, seed)
 
 
 def finished(
-    whole: Replay, workload: Workload, cluster: Cluster, policy: str, estimate: str | Ints, seed: int
+    whole: Replay, workload: Workload, cluster: Cluster, policy: str, estimate: Estimate, seed: int
 ) -> Schedule:
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
@@ -85,29 +84,24 @@ def finished(
 
 def _schedule(
     rows: tuple[Ints, Ints, Ints, Ints], passes: int, workload: Workload, cluster: Cluster, policy: str,
-    estimate: str | Ints, seed: int,
+    estimate: Estimate, seed: int,
 ) -> Schedule:  # fmt: skip
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
-    name = estimate if isinstance(estimate, str) else "given"
+    name = estimate if isinstance(estimate, str) else getattr(estimate, "name", "given")
     return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions)
 
 
 def checked(
-    workload: Workload, cluster: Cluster, policy: Policy, estimate: str | Ints, *, feedback: bool = False
-) -> Ints:
-    """The estimates of a replay, when it can be made. A clairvoyant policy knows the run times."""
+    workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, *, feedback: bool = False
+) -> Said:
+    """What is said of the run times in a replay, when it can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
     if is_clairvoyant(policy):
         if feedback:
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
         estimate = "runtime"
-    guess = estimates(workload, estimate) if isinstance(estimate, str) else np.asarray(estimate, np.int64)
-    if guess.shape != (len(workload),) or np.any(guess < 1):
-        raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
-    if np.sum(guess, dtype=np.float64) > _MOST_S:
-        raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
-    return guess
+    return said_by(workload, estimate)
 
 
 def check(workload: Workload, cluster: Cluster) -> None:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dovetail.engine.said import Said, said_by
 from dovetail.engine.whole import feedback_links, read_only
 from dovetail.errors import PolicyError
+from dovetail.kernels.learning import AT_ONCE, GIVEN, observe, outlived, predicted
 from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
@@ -20,12 +22,13 @@ from dovetail.policies.base import Policy, is_clairvoyant
 
 @dataclass
 class Stepper:
-    """A replay that asks a policy at each moment. `see`, when given, is shown every state and plan."""
+    """A replay that asks a policy at each moment. `said`: who says run times, or one estimate per job. `see`, when
+    given, is shown every state and plan."""
 
     workload: Workload
     cluster: Cluster
     policy: Policy
-    estimate: Ints
+    said: Said | Ints
     seed: int = 0
     feedback: bool = False
     every_s: int = 0
@@ -38,8 +41,9 @@ class Stepper:
     _ends: list[tuple[int, int]] = field(default_factory=list)
     _coming: list[tuple[int, int]] = field(default_factory=list)
     _ended: list[int] = field(default_factory=list)
-    """Since the last pass; so is _arrived."""
+    """Since the last pass; so are _arrived and _corrected."""
     _arrived: list[int] = field(default_factory=list)
+    _corrected: list[int] = field(default_factory=list)
     _asked_last: bool = False
     """The last moment had a pass."""
     _standing: Plan = field(default_factory=Plan)
@@ -48,6 +52,8 @@ class Stepper:
         n = len(self.workload)
         unknown = [np.full(n, -1, np.int64) for _ in range(4)]
         self.start, self.arrive, self.promised_first, self.promised_last = unknown
+        self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
+        self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
         self._user = self.workload.get("user")
         self._links = feedback_links(self.workload) if self.feedback else None
@@ -64,8 +70,10 @@ class Stepper:
             if until is not None and now > until:
                 return False
             self.now = now
-            self._ended += self._end_jobs()
-            self._arrived += self._arrivals()
+            ended, arrived = self._end_jobs(), self._arrivals()
+            self._learn(ended, arrived)
+            self._ended += ended
+            self._arrived += arrived
             self._asked_last = not self.every_s or (now % self.every_s == 0 and bool(self._waiting))
             if self._asked_last:
                 self._pass()
@@ -100,8 +108,26 @@ class Stepper:
         self._waiting += arrived
         return arrived
 
+    def _learn(self, ended: list[int], arrived: list[int]) -> None:
+        """What is now known of run times, as the compiled replay would have it."""
+        learner, runtime = self._said.learner, self.workload.runtime
+        if learner.kind != GIVEN:
+            for job in ended:
+                observe(learner, job, int(runtime[job]))
+            for job in arrived:
+                learner.first[job] = predicted(learner, runtime, job)
+        self._said.ask(np.array(ended, np.int64), np.array(arrived, np.int64))
+        self.estimate[arrived] = learner.first[arrived]
+        if learner.correction != AT_ONCE:
+            for job in self._running:
+                ran = self.now - int(self.start[job])
+                if self.estimate[job] <= ran:
+                    self.estimate[job] = outlived(learner, job, ran)
+                    self._corrected.append(job)
+
     def _pass(self) -> None:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
+        corrected, self._corrected = sorted(self._corrected), []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
         if is_clairvoyant(self.policy):  # jobs arrive in their order, so those to come are the last rows
@@ -112,7 +138,7 @@ class Stepper:
             arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
-            standing=self._standing, future=future,
+            standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
         )  # fmt: skip
         plan = self.policy.decide(state)
         if not isinstance(plan, Plan):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.engine.replay import checked, finished, replay
+from dovetail.engine.said import Said
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
@@ -63,30 +64,32 @@ def timed_replay(
         return schedule, _times(watch.ns, watch.searched, lambda: None)
     if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
-    guess = checked(workload, cluster, policy, estimate, feedback=feedback)
-    rule = policy.rule(bounded=bool(np.all(guess >= workload.runtime)), stop_for_news=True, seed=seed)
-    whole = new_replay(workload, cluster, rule, guess, feedback=feedback)
-    times = _stepped(whole)
+    said = checked(workload, cluster, policy, estimate, feedback=feedback)
+    rule = policy.rule(bounded=said.bounded(workload), stop_for_news=True, seed=seed)
+    whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
+    times = _stepped(whole, said)
     return finished(whole, workload, cluster, policy.name, estimate, seed), times
 
 
-def _stepped(whole: Replay) -> PassTimes:
+def _stepped(whole: Replay, said: Said) -> PassTimes:
     """Run to the end, one pass at a time."""
     ns: list[int] = []
     searched: list[bool] = []
     size = whole.run.jobs[layout.SIZE]
 
     def one_pass(at: Replay, ended: Ints, arrived: Ints) -> None:
+        if said.asked:
+            said.told(at, ended, arrived)
         least = min(int(size[jobs].min()) if len(jobs) else layout.NEVER for jobs in (at.waiting, arrived))
         searched.append(least <= int(at.cap.free[0]))
         now = at.now
         begin = time.thread_time_ns()
-        kernel.replay(at.cap, at.run, at.rule, now)
+        kernel.replay(at.cap, at.run, at.rule, at.learner, now)
         ns.append(time.thread_time_ns() - begin)
 
     whole.on_news = one_pass
     whole.advance()
-    return _times(ns, searched, lambda: kernel.replay(whole.cap, whole.run, whole.rule, whole.now))
+    return _times(ns, searched, lambda: kernel.replay(whole.cap, whole.run, whole.rule, whole.learner, whole.now))
 
 
 def _times(ns: list[int], searched: list[bool], empty: Callable[[], object]) -> PassTimes:

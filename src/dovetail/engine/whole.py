@@ -11,6 +11,7 @@ import numpy.typing as npt
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
 from dovetail.kernels.counted import Counted, copied, new_counted
+from dovetail.kernels.learning import Learner, copied_learner, new_learner
 from dovetail.kernels.planning import fitted
 from dovetail.kernels.profile import Profile, entries_most, new_profile
 from dovetail.kernels.profile import copy as copy_profile
@@ -21,8 +22,7 @@ from dovetail.model.workload import Ints, Workload
 
 @dataclass
 class Replay:
-    """A replay in progress. All of its state is in arrays here: stop it, look, copy it, go on; estimates of jobs that
-    have not been put into the queue yet may be changed.
+    """A replay in progress. All of its state is in arrays here: stop it, look, copy it, go on.
 
     `on_news(replay, ended, arrived)` is called in each moment before its pass, when the rule says so: a predictor
     observes, and writes `replay.estimate`. `keys(replay)` gives the keys of the waiting jobs for an order of the
@@ -32,6 +32,7 @@ class Replay:
     run: layout.Run
     cap: Counted
     rule: Rule
+    learner: Learner
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
     keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
 
@@ -66,7 +67,7 @@ class Replay:
     def advance(self, until: int = layout.NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
         while True:
-            code = kernel.replay(self.cap, self.run, self.rule, until)
+            code = kernel.replay(self.cap, self.run, self.rule, self.learner, until)
             if code == kernel.DONE:
                 return True
             if code == kernel.REACHED:
@@ -87,7 +88,7 @@ class Replay:
     def copy(self) -> Replay:
         """An independent replay in the same state."""
         run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
-        return replace(self, run=run, cap=copied(self.cap))
+        return replace(self, run=run, cap=copied(self.cap), learner=copied_learner(self.learner))
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
@@ -107,17 +108,19 @@ def new_replay(
     workload: Workload,
     cluster: Cluster,
     rule: Rule,
-    estimate: Ints,
+    estimate: Learner | Ints,
     *,
     feedback: bool = False,
     room: int = 1024,
 ) -> Replay:
-    """A replay at its beginning. Arrays that grow start with room for `room` waiting and running jobs."""
+    """A replay at its beginning. `estimate` is what learns to say run times, or one number per job. Arrays that grow
+    start with room for `room` waiting and running jobs."""
+    learner = estimate if isinstance(estimate, Learner) else new_learner(workload.limit, first=estimate)
     n, room = len(workload), max(room, 1)
     jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
     for row, values in zip((layout.SUBMIT, layout.SIZE, layout.RUNTIME), ("submit", "size", "runtime"), strict=True):
         jobs[row] = workload[values]
-    jobs[layout.ESTIMATE] = estimate
+    jobs[layout.ESTIMATE] = learner.first
     jobs[layout.SEEN] = 0
     info = np.zeros(layout.INFO, np.int64)
     info[layout.LAST] = n
@@ -127,7 +130,8 @@ def new_replay(
     total = np.array([cluster.processors], np.int64)
     # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
     cap = new_counted(np.array(workload.size), total, room, 2 * (room + getattr(rule, "foresight", 0)))
-    return Replay(layout.Run(info, jobs, np.zeros((2, n)), links, held, lists), cap, fitted(rule, cap.plan, room))
+    run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
+    return Replay(run, cap, fitted(rule, cap.plan, room), learner)
 
 
 def read_only(values: Ints) -> Ints:

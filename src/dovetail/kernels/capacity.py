@@ -7,6 +7,7 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     spare(cap)                          no job that needs more of the first resource than this fits now
     start(cap, job, now, end)           take it, until `end` as far as anyone knows
     release(cap, job, now, end)         give it back; `end` as given to start
+    prolong(cap, job, now, end)         it runs on, until `end` as far as anyone knows; it should have ended before
     shadow(cap, job, now)               when the job would fit if nothing more started; remembers what is left then
     beside(cap, job, end, shadow)       whether a job that ends at `end` leaves the remembered job its place
     take_beside(cap, job)               it starts and outlives the shadow: less is left then
@@ -30,6 +31,7 @@ alike = seam("alike")
 spare = seam("spare")
 start = seam("start")
 release = seam("release")
+prolong = seam("prolong")
 shadow = seam("shadow")
 beside = seam("beside")
 take_beside = seam("take_beside")

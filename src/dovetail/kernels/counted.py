@@ -101,6 +101,12 @@ def _release(cap: Counted, job: int, now: int, end: int) -> None:
 
 
 @inner
+def _prolong(cap: Counted, job: int, now: int, end: int) -> None:
+    advance(cap.running, now)
+    change(cap.running, now, end, cap.need, job * len(cap.running.width), TAKE)
+
+
+@inner
 def _shadow(cap: Counted, job: int, now: int) -> int:
     # What runs only ever ends, so from now + 1 on the profile never falls: the first fit is a fit for ever.
     k_n = len(cap.running.width)
@@ -190,6 +196,7 @@ answers(
     spare=_spare,
     start=_start,
     release=_release,
+    prolong=_prolong,
     shadow=_shadow,
     beside=_beside,
     take_beside=_take_beside,

@@ -11,6 +11,7 @@ from typing import Any
 from dovetail.kernels.capacity import release, room
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
+from dovetail.kernels.learning import Learner, correct, learn
 from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
 from dovetail.kernels.rules import by_arrival, decide
 from dovetail.kernels.run import (
@@ -21,6 +22,8 @@ from dovetail.kernels.run import (
     BACK_QUEUE,
     BETWEEN,
     CHILD,
+    CORRECTED,
+    DUE,
     END_AT,
     END_JOB,
     ENDED,
@@ -61,7 +64,7 @@ are wanted for `queue` now. GROW: an array is too short for what comes next."""
 
 
 @jit
-def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
+def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
     """Go on from where the state is until `until`, or until the caller is needed."""
     info = run.info
     while True:
@@ -76,6 +79,8 @@ def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
             info[NOW] = now
             _ends(cap, run, now)
             _arrivals(run, now)
+            learn(learner, run)
+            correct(learner, cap, run, now)
             info[PHASE] = TOLD
             if rule.stop_for_news and info[ENDED] + info[ARRIVED] > 0:
                 return NEWS
@@ -88,6 +93,7 @@ def replay(cap: Any, run: Run, rule: Any, until: int) -> int:
         if rule.every_s == 0 or (info[WAITING] > 0 and now % rule.every_s == 0):
             info[PASSES] += 1
             _carry_out(run, rule, decide(rule, cap, run, now), now)
+            info[CORRECTED] = 0
         info[PHASE] = BETWEEN
 
 
@@ -218,6 +224,7 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
         if run.jobs[PROMISED_FIRST, job] >= 0:
             run.jobs[PROMISED_LAST, job] = now
         info[RUNNING] = push(run.lists[END_AT], run.lists[END_JOB], info[RUNNING], now + run.jobs[RUNTIME, job], job)
+        info[DUE] = min(info[DUE], now + run.jobs[ESTIMATE, job])
     n = info[WAITING]
     _compact(run.lists[QUEUE], n, run.jobs[START])
     if rule.backfill >= 0 and not by_arrival(rule):

@@ -21,6 +21,7 @@ from dovetail.kernels.run import (
     BACK_KEY,
     BACK_ORDER,
     BACK_QUEUE,
+    CORRECTED,
     END_JOB,
     ENDED,
     ESTIMATE,
@@ -267,6 +268,8 @@ def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> N
 @inner
 def _outdated(run: Run, now: int, n: int) -> bool:
     """Whether a running job has outlived its estimate, or a promise could not be kept."""
+    if run.info[CORRECTED] == 1:
+        return True
     for i in range(run.info[RUNNING]):
         job = run.lists[END_JOB, i]
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:

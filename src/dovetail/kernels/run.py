@@ -13,12 +13,13 @@ Floats = npt.NDArray[np.float64]
 NEVER = 1 << 62
 
 # Positions in Run.info.
-NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT = range(12)
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED = range(14)
 """NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
 in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
 one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse). RECENT: how many jobs
-that came last are listed in BACK_QUEUE, the last first; 0: they are those before NEXT."""
-INFO = 12
+that came last are listed in BACK_QUEUE, the last first; 0: they are those before NEXT. DUE: no running job is expected
+to end before. CORRECTED: 1 if a running job has been given another estimate since the last pass."""
+INFO = 14
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)

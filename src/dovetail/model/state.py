@@ -39,6 +39,8 @@ class State:
     seed: int = 0
     standing: Plan = field(default_factory=Plan)
     future: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    corrected: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Running jobs that have outlived their estimates and been given others since the last pass."""
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""

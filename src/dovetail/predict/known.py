@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from dovetail.errors import SettingError
+from dovetail.kernels.learning import Learner, new_learner
 from dovetail.model.workload import Ints, Workload
+from dovetail.predict.base import CompiledPredictor
 
-_FACTOR = re.compile(r"^runtime\*(\d+(?:\.\d+)?)$")
+_FACTOR: Final = re.compile(r"^runtime\*(\d+(?:\.\d+)?)$")
 
 
-def estimates(workload: Workload, name: str) -> Ints:
-    """One estimate per job, at least 1 s.
+@dataclass(frozen=True)
+class Known(CompiledPredictor):
+    """Estimates that are there before the first job comes; one that is outlived is taken to end in the next second.
 
     `runtime`: the run time, as if it were known. `limit`: what the user asked for. `runtime*F`: the run time times
     F, rounded half up to whole seconds, not capped at the limit (Fig. 4 of packing-and-fairness-metrics).
     """
-    if name == "runtime":
-        return _at_least_one(workload.runtime)
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not is_known(self.name):
+            raise SettingError(f"no estimate {self.name!r}: choose runtime, limit, or runtime*FACTOR (runtime*1.5)")
+
+    def learner(self, workload: Workload) -> Learner:
+        return new_learner(workload.limit, first=estimates(workload, self.name))
+
+
+def is_known(name: str) -> bool:
+    """Whether an estimate of that name needs no learning."""
+    return name in ("runtime", "limit") or _FACTOR.match(name) is not None
+
+
+def estimates(workload: Workload, name: str) -> Ints:
+    """One estimate per job, at least 1 s."""
     if name == "limit":
         return _at_least_one(workload.limit)
-    if match := _FACTOR.match(name):
-        scaled = np.floor(workload.runtime * float(match[1]) + 0.5)
-        if np.any(scaled >= 2.0**62):
-            raise SettingError(f"{name}: the estimates would not fit into 64 bits; take a smaller factor")
-        return _at_least_one(scaled.astype(np.int64))
-    raise SettingError(f"no estimate {name!r}: choose runtime, limit, or runtime*FACTOR (runtime*1.5)")
+    if name == "runtime":
+        return _at_least_one(workload.runtime)
+    match = _FACTOR.match(name)
+    if match is None:
+        raise SettingError(f"{name!r} is said job by job, by a predictor: only runtime, limit and runtime*F are known")
+    scaled = np.floor(workload.runtime * float(match[1]) + 0.5)
+    if np.any(scaled >= 2.0**62):
+        raise SettingError(f"{name}: the estimates would not fit into 64 bits; take a smaller factor")
+    return _at_least_one(scaled.astype(np.int64))
 
 
 def _at_least_one(seconds: Ints) -> Ints:

@@ -21,7 +21,10 @@ from dovetail.workloads.scenario import RANDOM, apply, span, stretches
 from dovetail.workloads.source import read_workload
 from dovetail.workloads.synthetic import lublin
 
-ROOMS = ("units.py", "model", "kernels", "optimize", "predict", "policies", "engine", "metrics", "studies/work.py")
+ROOMS = (
+    "units.py", "named.py", "model", "kernels", "optimize", "predict", "policies", "engine", "metrics",
+    "studies/work.py",
+)  # fmt: skip
 """The code that matters: an edit in any of these may change a schedule or a metric."""
 
 MOST_CELLS = 1_000_000

@@ -24,9 +24,9 @@ from pydantic import (
 
 from dovetail.errors import DovetailError, InputError
 from dovetail.metrics.jobs import COUNTING
-from dovetail.model.workload import REQUIRED, Provenance, Workload
+from dovetail.named import in_file
 from dovetail.policies.registry import policy as policy_named
-from dovetail.predict.known import estimates as estimates_named
+from dovetail.predict.registry import predictor as predictor_named
 from dovetail.units import parse_duration
 
 MOST_ITEMS = 10_000
@@ -123,9 +123,10 @@ class Study(_Part):
     @field_validator("estimates")
     @classmethod
     def _known_estimates(cls, value: list[str]) -> list[str]:
-        nobody = Workload("none", dict.fromkeys(REQUIRED, ()), 1, Provenance("none"))  # type: ignore[arg-type]
         for name in value:
-            estimates_named(nobody, name)
+            if in_file(name):
+                raise ValueError(f"{name}: a study takes built-in predictors only")
+            predictor_named(name)
         return _distinct(value, "estimate")
 
     @field_validator("policies")

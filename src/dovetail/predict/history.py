@@ -1,0 +1,100 @@
+"""Predictors that look up what jobs like this one did: the last two of the user, a decaying mean, a survival time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dovetail.errors import SettingError
+from dovetail.kernels.learning import DECAYING, RECENT, SURVIVAL, Learner, new_learner
+from dovetail.model.workload import Ints, Workload
+from dovetail.predict.base import CompiledPredictor, correction
+
+ALIKE: Final = ("name", "user", "limit", "size")
+"""Jobs that agree in all of these are taken to be the same program, run again."""
+LEVELS: Final = (ALIKE, ("user", "limit", "size"), ("name", "user"), ("user", "limit"), ("user",), ())
+"""From the most to the least specific."""
+MOST_JOBS: Final = 1000
+
+
+def groups(workload: Workload, levels: Sequence[Sequence[str]]) -> Ints:
+    """The number of each job's group at each level: jobs that agree in some columns."""
+    rows = np.zeros((len(levels), len(workload)), np.int64)
+    for row, columns in zip(rows, levels, strict=True):
+        if columns and len(workload):
+            together = np.stack([workload.get(column) for column in columns])
+            row[:] = np.unique(together, axis=1, return_inverse=True)[1].ravel()
+    return rows
+
+
+@dataclass(frozen=True)
+class Recent(CompiledPredictor):
+    """The mean run time of the user's last jobs to have ended (two: Last2 of Packing, after Tsafrir and others)."""
+
+    jobs: int = 2
+    correct: str = "limit"
+    name: str = "recent"
+
+    def __post_init__(self) -> None:
+        _between("jobs", self.jobs, 1, MOST_JOBS)
+        correction(self.correct)
+
+    def learner(self, workload: Workload) -> Learner:
+        by_user = groups(workload, [("user",)])
+        return new_learner(workload.limit, RECENT, correction(self.correct), groups=by_user, many=self.jobs)
+
+
+@dataclass(frozen=True)
+class Hierarchy(CompiledPredictor):
+    """A decaying mean over the most specific group in which a job has ended (Hierarchy of Packing).
+
+    `share` is the weight of the last job against all before it. Packing says which columns make the groups, but neither
+    their order nor the weights: ours were chosen on other logs (docs/predictors.md).
+    """
+
+    share: float = 0.3
+    correct: str = "limit"
+    name: str = "hierarchy"
+
+    def __post_init__(self) -> None:
+        _between("share", self.share, 0.001, 1)
+        correction(self.correct)
+
+    def learner(self, workload: Workload) -> Learner:
+        rows = groups(workload, LEVELS)
+        return new_learner(workload.limit, DECAYING, correction(self.correct), groups=rows, share=self.share)
+
+
+@dataclass(frozen=True)
+class Survival(CompiledPredictor):
+    """The shortest time that no more than a share `risk` of the jobs alike has outlived (SP of Packing: 2, 3, 4 %).
+
+    The Kaplan-Meier estimate with weights that fall by `share` from each job to the one that ended before it. A job
+    that was stopped at its limit would have run on.
+    """
+
+    risk: float = 0.02
+    share: float = 0.02
+    jobs: int = 200
+    correct: str = "limit"
+    name: str = "survival"
+
+    def __post_init__(self) -> None:
+        _between("risk", self.risk, 0, 1)
+        _between("share", self.share, 0, 1)
+        _between("jobs", self.jobs, 1, MOST_JOBS)
+        correction(self.correct)
+
+    def learner(self, workload: Workload) -> Learner:
+        return new_learner(
+            workload.limit, SURVIVAL, correction(self.correct), groups=groups(workload, [ALIKE]), many=self.jobs,
+            share=self.share, risk=self.risk,
+        )  # fmt: skip
+
+
+def _between(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise SettingError(f"{name}={value:g}: must be from {least:g} to {most:g}")

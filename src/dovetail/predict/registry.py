@@ -1,0 +1,37 @@
+"""Predictors by name: `limit`, `recent:jobs=3`, `survival:risk=0.03`, `path/to/file.py:Name`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from dovetail.errors import SettingError
+from dovetail.named import in_file, make, settings
+from dovetail.predict.base import Predictor
+from dovetail.predict.history import Hierarchy, Recent, Survival
+from dovetail.predict.known import Known, is_known
+
+LEARNED: Final = {one.name: one for one in (Recent(), Hierarchy(), Survival())}
+_KINDS: Final = {"jobs": int, "share": float, "risk": float, "correct": str}
+
+
+def predictor(text: str) -> Predictor:
+    """The predictor of that name, with the settings behind a colon. SettingError lists the valid choices."""
+    if is_known(text):
+        return Known(text)
+    if found := in_file(text):
+        return make(*found, "estimate(job)", "observe(job, runtime_s)")  # type: ignore[no-any-return]
+    name, _, rest = text.partition(":")
+    if name not in LEARNED:
+        raise SettingError(f"no estimate {text!r}: choose from {', '.join(names())}")
+    made = LEARNED[name]
+    changes = settings(rest, text, {key: read for key, read in _KINDS.items() if hasattr(made, key)})
+    return replace(made, **changes, name=text) if changes else made
+
+
+def names() -> list[str]:
+    """All names, for help and messages."""
+    return [
+        "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "hierarchy:share=...,correct=...",
+        "survival:risk=...,share=...,jobs=...,correct=...", "path/to/file.py:Name",
+    ]  # fmt: skip

@@ -1,0 +1,154 @@
+"""The compiled predictors: against obvious ones, in both engines, without a look into the future."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.engine.contract import random_workload
+from dovetail.engine.replay import finished, replay
+from dovetail.engine.said import said_by
+from dovetail.engine.whole import new_replay
+from dovetail.errors import SettingError
+from dovetail.kernels.learning import outlived
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Ints, Workload
+from dovetail.policies.registry import policy
+from dovetail.predict.base import CORRECTIONS, Job, Predictor
+from dovetail.predict.history import Survival
+from dovetail.predict.registry import LEARNED, predictor
+from dovetail.referee import check_schedule
+from tests.slow import predict as slow
+
+POLICIES = ("list-reg", "easy-sjbf", "list-laf", "conservative", "list:slack=0.5", "plan-af:decodes=3")
+NAMES = [f"{name}:correct={correct}" for name in LEARNED for correct in CORRECTIONS]
+
+
+def busy(seed: int) -> tuple[Workload, Cluster]:
+    """A random workload of few users and programs, whose limits are often far above the run times."""
+    rng = np.random.default_rng(seed)
+    workload, cluster = random_workload(rng)
+    n, columns = len(workload), dict(workload.columns)
+    columns["name"] = rng.integers(0, 2, n)
+    columns["limit"] = np.maximum(workload.runtime, rng.choice([1, 30, 200, 9000], n))
+    return replace(workload, columns=columns), cluster
+
+
+def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple[Schedule, Ints]:
+    """The schedule, and what was said of each job when it arrived."""
+    said = said_by(workload, estimate)
+    chosen = policy(name)
+    rule = chosen.rule(bounded=said.bounded(workload), stop_for_news=said.asked, keep=True)  # type: ignore[attr-defined]
+    whole = new_replay(workload, cluster, rule, said.learner)
+    whole.on_news = said.told
+    whole.advance()
+    return finished(whole, workload, cluster, name, estimate, 0), whole.learner.first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_engines_say_and_do_the_same(name: str) -> None:
+    for seed in range(12):
+        workload, cluster = busy(seed)
+        for chosen in POLICIES:
+            whole, stepped = (
+                replay(workload, policy(chosen), cluster=cluster, estimate=name, event_by_event=by)
+                for by in (False, True)
+            )
+            assert np.array_equal(whole.start, stepped.start), (chosen, seed)
+            assert not check_schedule(whole), (chosen, seed)
+
+
+@pytest.mark.parametrize("correct", CORRECTIONS)
+def test_as_said_by_obvious_predictors(correct: str) -> None:
+    pairs: list[tuple[str, Predictor]] = [
+        (f"recent:correct={correct}", slow.SlowRecent(correct)),
+        (f"hierarchy:correct={correct}", slow.SlowHierarchy(correct)),
+        (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.02, 200)),
+        (f"survival:risk=0.3,share=0.2,jobs=4,correct={correct}", slow.SlowSurvival(correct, 0.3, 0.2, 4)),
+    ]
+    for seed in range(40):
+        workload, cluster = busy(seed)
+        for name, obvious in pairs:
+            for chosen in ("easy-sjbf", "list-laf"):
+                ours, theirs = (run(workload, cluster, chosen, one) for one in (name, obvious))
+                assert np.array_equal(ours[1], theirs[1]), (name, seed)
+                assert np.array_equal(ours[0].start, theirs[0].start), (name, seed)
+
+
+def test_corrections_against_obvious_code() -> None:
+    rng = random.Random(1)
+    columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
+    for _ in range(3000):
+        correct = rng.choice(list(CORRECTIONS))
+        limit, first = rng.choice([1, 10, 5000, 200_000]), rng.choice([1, 7, 60, 4000])
+        first = min(first, limit)
+        ran = first + rng.choice([0, 1, 59, 60, 359, 360, 10_000, 100_000])
+        workload = Workload("one", columns | {"limit": np.array([limit])}, 1, None)  # type: ignore[arg-type]
+        learner = predictor(f"recent:correct={correct}").learner(workload)
+        learner.first[0] = first
+        assert outlived(learner, 0, ran) == slow.outlived(correct, first, limit, ran), (correct, first, limit, ran)
+
+
+@pytest.mark.parametrize("name", ["recent", "hierarchy", "survival", "survival:risk=0.3"])
+def test_no_look_into_the_future(name: str) -> None:
+    """What is said of a job depends only on what had ended by then: all else may be otherwise."""
+    for seed in range(30):
+        rng = random.Random(seed)
+        workload, cluster = busy(seed)
+        made, said = run(workload, cluster, "list-reg", name)
+        now = int(rng.choice(made.arrive.tolist()))
+        columns = dict(workload.columns)
+        still = made.end > now
+        other = np.array([rng.randint(1, int(limit)) for limit in workload.limit], np.int64)
+        ran = np.maximum(now - made.start, 0)
+        columns["runtime"] = np.where(
+            still, np.clip(other, np.minimum(ran + 1, workload.limit), workload.limit), workload.runtime
+        )
+        again, also = run(replace(workload, columns=columns), cluster, "list-reg", name)
+        assert np.array_equal(made.start[made.start <= now], again.start[made.start <= now])
+        assert np.array_equal(said[made.arrive <= now], also[made.arrive <= now]), (name, seed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_at_least_a_second_and_at_most_the_limit(name: str) -> None:
+    for seed in range(5):
+        workload, cluster = busy(seed)
+        said = run(workload, cluster, "list-reg", name)[1]
+        assert np.all((said >= 1) & (said <= workload.limit))
+
+
+def test_a_predictor_begins_anew_in_each_replay() -> None:
+    class Counts(Predictor):
+        name = "counts"
+        seen = 0
+
+        def estimate(self, job: Job) -> float:
+            return 1.0 + self.seen
+
+        def observe(self, job: Job, runtime_s: int) -> None:
+            self.seen += 1
+
+    workload, cluster = busy(3)
+    one = Counts()
+    first, second = (replay(workload, policy("list-reg"), cluster=cluster, estimate=one) for _ in range(2))
+    assert np.array_equal(first.start, second.start)
+    assert (one.seen, first.estimate) == (0, "counts")
+
+
+def test_names_and_settings() -> None:
+    assert predictor("survival:risk=0.03,jobs=9") == Survival(0.03, jobs=9, name="survival:risk=0.03,jobs=9")
+    for text, says in {
+        "recently": "no estimate 'recently': choose from runtime, limit",
+        "recent:jobs=0": "jobs=0: must be from 1 to 1000",
+        "recent:share=0.5": "no setting 'share': choose from jobs, correct",
+        "recent:jobs=two": "invalid literal",
+        "hierarchy:correct=soon": "no correction 'soon': choose from none, limit, steps, double",
+        "survival:risk=2": "risk=2: must be from 0 to 1",
+    }.items():
+        with pytest.raises(SettingError, match=says):
+            predictor(text)
