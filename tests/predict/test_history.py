@@ -68,7 +68,7 @@ def test_as_said_by_obvious_predictors(correct: str) -> None:
     pairs: list[tuple[str, Predictor]] = [
         (f"recent:correct={correct}", slow.SlowRecent(correct)),
         (f"hierarchy:correct={correct}", slow.SlowHierarchy(correct)),
-        (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.02, 200)),
+        (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.15, 200)),
         (f"survival:risk=0.3,share=0.2,jobs=4,correct={correct}", slow.SlowSurvival(correct, 0.3, 0.2, 4)),
     ]
     for seed in range(40):

@@ -58,16 +58,16 @@ class SlowSurvival(Slow):
 
     def estimate(self, job: Job) -> float:
         past = self.alike(job, ALIKE)[::-1][: self.jobs]
-        weighed = [(ran, ran < one.limit, (1 - self.share) ** i) for i, (one, ran) in enumerate(past)]
+        weighed = [(ran, ran < one.limit, self.share * (1 - self.share) ** i) for i, (one, ran) in enumerate(past)]
+        never = 1 - sum(weight for _, _, weight in weighed)
         ends: dict[int, float] = defaultdict(float)
         for ran, event, weight in weighed:
             if event:
                 ends[ran] += weight
         left = 1.0
         for at in sorted(ends):
-            there = sum(weight for ran, _, weight in weighed if ran >= at)
-            others = sum(weight for ran, event, weight in weighed if ran > at or (ran == at and not event))
-            left *= 0.0 if others == 0 else others / there
+            there = never + sum(weight for ran, _, weight in weighed if ran >= at)
+            left *= 1 - ends[at] / there
             if left < self.risk:
                 return at
         return job.limit

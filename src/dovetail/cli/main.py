@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail import __version__
-from dovetail.cli import check, compare, papers, policies, replay, report, study, workload
+from dovetail.cli import check, compare, papers, policies, predict, replay, report, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 
@@ -28,6 +28,7 @@ app.command("check")(check.check_command)
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
 app.add_typer(papers.app, name="papers")
+app.add_typer(predict.app, name="predict")
 
 
 def _version(wanted: bool) -> None:

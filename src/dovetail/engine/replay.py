@@ -70,7 +70,7 @@ def replay(
     stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last)
-    return _schedule(rows, stepper.passes, workload, cluster, policy.name, estimate, seed)
+    return _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy.name, estimate, seed)
 
 
 def finished(
@@ -79,17 +79,17 @@ def finished(
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
     rows = (jobs[layout.START], jobs[layout.ARRIVE], jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST])
-    return _schedule(rows, whole.passes, workload, cluster, policy, estimate, seed)
+    return _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
 
 
 def _schedule(
-    rows: tuple[Ints, Ints, Ints, Ints], passes: int, workload: Workload, cluster: Cluster, policy: str,
+    rows: tuple[Ints, Ints, Ints, Ints], said: Ints, passes: int, workload: Workload, cluster: Cluster, policy: str,
     estimate: Estimate, seed: int,
 ) -> Schedule:  # fmt: skip
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else getattr(estimate, "name", "given")
-    return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions)
+    return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions, said)
 
 
 def checked(

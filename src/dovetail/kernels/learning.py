@@ -120,10 +120,11 @@ def _recent(learner: Learner, runtime: Ints, level: int, group: int) -> float:
 
 @inner
 def _survival(learner: Learner, runtime: Ints, level: int, group: int) -> float:
-    """The least time that less than a share `risk` of the group outlives, by Kaplan and Meier, jobs weighted by how
-    late they ended; one that ran to its limit is censored: it would have run on. Infinity if no time will do."""
+    """The least time that less than a share `risk` of the group outlives, by Kaplan and Meier; infinity if none will
+    do. The job that ended last weighs `share`, each before it less by that share, and what is left is a job that never
+    ends: who has seen little fears much. A job that ran to its limit is censored: it would have run on."""
     times, weights, events = learner.spare[0], learner.spare[1], learner.spare[2]
-    n, weight, at_risk = 0, 1.0, 0.0
+    n, weight, at_risk = 0, learner.share, 1.0
     job = learner.last[level, group]
     while job >= 0 and n < learner.many:
         value, event = float(runtime[job]), 1.0 if runtime[job] < learner.limit[job] else 0.0
@@ -132,14 +133,13 @@ def _survival(learner: Learner, runtime: Ints, level: int, group: int) -> float:
             times[i], weights[i], events[i] = times[i - 1], weights[i - 1], events[i - 1]
             i -= 1
         times[i], weights[i], events[i] = value, weight, event
-        at_risk += weight
         weight *= 1.0 - learner.share
         n += 1
         job = learner.before[level, job]
     left = 1.0
     for i in range(n):
         if events[i] > 0.0:
-            left = 0.0 if i == n - 1 else left * (1.0 - weights[i] / at_risk)
+            left *= 1.0 - weights[i] / at_risk
         at_risk -= weights[i]
         if left < learner.risk:
             return times[i]

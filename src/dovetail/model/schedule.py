@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 
@@ -14,6 +16,7 @@ class Schedule:
 
     `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
     `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
+    `said` is what was said of each job's run time when it arrived; empty where that is not known.
     """
 
     workload: Workload
@@ -27,6 +30,7 @@ class Schedule:
     passes: int
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)
+    said: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def end(self) -> Ints:

@@ -48,7 +48,7 @@ FACTS: Final = (
 )  # fmt: skip
 """Columns that are no metrics."""
 
-STARTS: Final = ("start", "arrive", "promised_first", "promised_last")
+STARTS: Final = ("start", "arrive", "promised_first", "promised_last", "said")
 """Columns with one number per job of the workload, in its order; null where there is nothing to say."""
 
 _OLD_S: Final = 600
@@ -123,6 +123,8 @@ class Store:
 
     def schedule(self, name: str) -> Schedule | None:
         """The schedule of a run; None if its starts were not kept."""
+        from dovetail.predict.known import estimates, is_known
+
         frame = self._row(name)
         row = frame.drop(STARTS).row(0, named=True)
         row |= {key: _numbers(frame[key]) for key in STARTS}
@@ -130,13 +132,14 @@ class Store:
             return None
         workload = self.workload(row["workload_sha256"])
         none = np.full(len(workload), -1, np.int64)
-        start, arrive, first, last = (
+        known = estimates(workload, row["estimate"]) if is_known(row["estimate"]) else np.empty(0, np.int64)
+        start, arrive, first, last, said = (
             default if row[key] is None else row[key]
-            for key, default in zip(STARTS, (none, workload.submit, none, none), strict=True)
+            for key, default in zip(STARTS, (none, workload.submit, none, none, known), strict=True)
         )
         return Schedule(
             workload, Cluster(row["processors"]), row["policy"], row["estimate"], start, arrive, first, last,
-            row["passes"], row["seed"], json.loads(row["versions"]),
+            row["passes"], row["seed"], json.loads(row["versions"]), said,
         )  # fmt: skip
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:

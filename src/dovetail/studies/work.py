@@ -55,6 +55,7 @@ def _run(path: Path, task: Task) -> None:
 
     from dovetail.errors import DovetailError
     from dovetail.metrics import summarize
+    from dovetail.predict.known import is_known
     from dovetail.studies.grid import code_hash, hash_of_files
     from dovetail.studies.store import Store
 
@@ -87,6 +88,7 @@ def _run(path: Path, task: Task) -> None:
         for key in ("promised_first", "promised_last"):
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
+        starts["said"] = None if is_known(schedule.estimate) else schedule.said
     store.write(task.name, row, metrics, starts)
 
 

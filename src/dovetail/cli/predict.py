@@ -1,0 +1,102 @@
+"""`dovetail predict`: how well run times are said, and what that does to schedules."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json
+from dovetail.cli.replay import replayed, warmed
+
+app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")
+
+_POLICIES = ("easy-sjbf", "list-saf", "list-laf", "list-reg")
+_ESTIMATES = ("recent", "hierarchy", "survival", "runtime")
+_METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
+_LEVELS = (0.5, 0.8, 0.95, 0.99)
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `evaluate` a word of its own."""
+
+
+@app.command("evaluate")
+def evaluate_command(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    estimates: Annotated[
+        list[str] | None, typer.Option("--estimate", "-e", metavar="NAME", help="A predictor; repeat.")
+    ] = None,
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", metavar="NAME", help="A policy; repeat.")
+    ] = None,
+    filters: Filters = None,
+    scenarios: Scenarios = None,
+    overrun: Overrun = "cut",
+    as_json: Json = False,
+) -> None:
+    """Replay a trace with each predictor under each policy, and compare with the users' limits."""
+    from dovetail.metrics import summarize
+    from dovetail.metrics.estimates import mean_error_s, outlived, pinball_s, r2
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.predict.registry import predictor
+
+    asked = ["limit", *(one for one in estimates or _ESTIMATES if one != "limit")]
+    for name in asked:
+        predictor(name)
+    chosen = [policy_named(name) for name in policies or _POLICIES]
+    for one in chosen:
+        warmed(one)
+    workload = load(trace, filters, scenarios, overrun, 0)
+    need_jobs(workload)
+    rows: list[dict[str, Any]] = []
+    for one in chosen:
+        for name in asked:
+            schedule, cpu_s = replayed(workload, one, name, 0)
+            metrics = summarize(schedule)
+            row: dict[str, Any] = {"trace": workload.name, "policy": one.name, "estimate": name}
+            said, ran = schedule.said, workload.runtime
+            row |= {"r2": r2(said, ran), "mean_error_s": mean_error_s(said, ran), "outlived": outlived(said, ran)}
+            row["pinball_s"] = {str(level): pinball_s(said, ran, level) for level in _LEVELS}
+            row["metrics"] = {key: metrics[key] for key in _METRICS}
+            first = row if name == "limit" else rows[-asked.index(name)]
+            row["change"] = {key: metrics[key] / first["metrics"][key] - 1 for key in _METRICS}
+            row["cpu_s"] = round(cpu_s, 4)
+            rows.append(row)
+            if as_json:
+                print_json(row)
+    if not as_json:
+        _table(rows)
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
+    """One row per policy and predictor."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dovetail.units import printable
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for title in ("policy", "estimate"):
+        table.add_column(title, no_wrap=True)
+    for title in ("R2", "error\n(s)", "outlived\n(%)", *(f"{name}\n(%)" for name in _METRICS.values()), "CPU\n(s)"):
+        table.add_column(title, justify="right", no_wrap=True)
+    last = ""
+    for row in rows:
+        changes = [f"{100 * row['change'][key]:+.1f}" if row["estimate"] != "limit" else "" for key in _METRICS]
+        name = escape(printable(row["policy"], 40)) if row["policy"] != last else ""
+        table.add_row(
+            name, escape(printable(row["estimate"], 60)),
+            f"{row['r2']:.2f}", f"{row['mean_error_s']:,.0f}", f"{100 * row['outlived']:.1f}", *changes,
+            f"{row['cpu_s']:.2f}",
+        )  # fmt: skip
+        last = row["policy"]
+    console = Console(width=1_000)
+    console.print(table)
+    console.print(
+        "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
+        "error: mean distance from the run time. outlived: share of jobs that run longer than was said at arrival."
+    )

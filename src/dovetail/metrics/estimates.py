@@ -1,0 +1,34 @@
+"""How good estimates of run times are. `said` and `runtime` hold one number of seconds per job."""
+
+from __future__ import annotations
+
+from math import fsum, nan
+
+import numpy as np
+
+from dovetail.model.workload import Ints
+
+
+def r2(said: Ints, runtime: Ints) -> float:
+    """Coefficient of determination: 1 for estimates that are all right, 0 for the mean run time, below for worse."""
+    if not len(runtime):
+        return nan
+    mean = fsum(runtime) / len(runtime)
+    around = fsum((runtime - mean) ** 2)
+    return 1 - fsum((runtime - said).astype(np.float64) ** 2) / around if around else nan
+
+
+def mean_error_s(said: Ints, runtime: Ints) -> float:
+    """Mean distance between estimate and run time."""
+    return fsum(np.abs(said - runtime)) / len(runtime) if len(runtime) else nan
+
+
+def outlived(said: Ints, runtime: Ints) -> float:
+    """Share of jobs that run longer than was said."""
+    return float(np.mean(runtime > said)) if len(runtime) else nan
+
+
+def pinball_s(said: Ints, runtime: Ints, level: float) -> float:
+    """Mean loss of estimates taken as a quantile: `level` times what is missing, 1 - level times what is too much."""
+    short = (runtime - said).astype(np.float64)
+    return fsum(np.maximum(level * short, (level - 1) * short)) / len(runtime) if len(runtime) else nan

@@ -1,0 +1,73 @@
+"""`dovetail predict evaluate`, and the predictors on a real log against the published table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dovetail.engine.replay import replay
+from dovetail.metrics.estimates import r2
+from dovetail.policies.registry import policy
+from dovetail.studies.store import Store
+from dovetail.workloads.source import read_workload
+from tests.cli.test_cli import lines, run
+from tests.conftest import TRACES, needs_traces
+
+
+def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) -> None:
+    trace = tmp_path / "made.swf.gz"
+    assert run("workload", "generate", trace, "--jobs", "300", "--processors", "64", "--load", "0.9").returncode == 0
+    rows = lines(
+        run("predict", "evaluate", trace, "-p", "easy", "-p", "list-reg", "-e", "recent", "-e", "runtime", "--json")
+    )
+    assert [(row["policy"], row["estimate"]) for row in rows] == [
+        (name, said) for name in ("easy", "list-reg") for said in ("limit", "recent", "runtime")
+    ]
+    for limit, recent, known in (rows[:3], rows[3:]):
+        assert limit["change"] == dict.fromkeys(("bsld", "af_s", "awf_s", "p2sf_s"), 0)
+        assert (known["r2"], known["mean_error_s"], known["outlived"]) == (1, 0, 0)
+        assert set(known["pinball_s"].values()) == {0}
+        assert 0 < recent["outlived"] < 1
+        for row in (recent, known):
+            for key, change in row["change"].items():
+                assert row["metrics"][key] == pytest.approx(limit["metrics"][key] * (1 + change))
+    shown = run("predict", "evaluate", trace, "-p", "easy", "-e", "recent")
+    assert shown.returncode == 0
+    assert "outlived" in shown.stdout
+    wrong = run("predict", "evaluate", trace, "-e", "guess")
+    assert wrong.returncode == 2
+    assert "no estimate 'guess': choose from" in wrong.stderr
+
+
+@needs_traces
+@pytest.mark.parametrize(
+    ("log", "published"),
+    [("KTH-SP2", {"recent": 0.33, "survival": 0.60, "limit": 0.59}), ("SDSC-SP2", {"recent": 0.52, "survival": -0.33})],
+)
+def test_r2_is_that_of_table_iv(log: str, published: dict[str, float]) -> None:
+    """Packing, Table IV (a) and (c): BSLD of EASY-SJBF, AWF of LAF-JustBF."""
+    workload = read_workload(TRACES / "papers" / f"{log}.swf.gz")
+    for name, wanted in published.items():
+        schedule = replay(workload, policy("list-laf" if name == "survival" else "easy-sjbf"), estimate=name)
+        assert r2(schedule.said, workload.runtime) == pytest.approx(wanted, abs=0.015)
+
+
+def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'name = "said"\npolicies = ["easy"]\nestimates = ["limit", "recent"]\nkeep = "starts"\n'
+        '[[traces]]\nname = "made"\ngenerate = {jobs = 100, processors = 16, load = 0.9}\n',
+        encoding="utf-8",
+    )
+    assert run("study", "run", study, "--store", tmp_path / "s").returncode == 0
+    store = Store(tmp_path / "s")
+    schedules = {one.estimate: one for name in store.names() if (one := store.schedule(name)) is not None}
+    for name, kept in schedules.items():
+        again = replay(kept.workload, policy("easy"), estimate=name)
+        assert np.array_equal(kept.said, again.said)
+    assert np.array_equal(schedules["limit"].said, schedules["limit"].workload.limit)
+    wrong = study.read_text(encoding="utf-8").replace('"recent"', '"my.py:Mine"')
+    study.write_text(wrong, encoding="utf-8")
+    assert "a study takes built-in predictors only" in run("study", "run", study, "--store", tmp_path / "t").stderr
