@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json
 from dovetail.cli.replay import replayed, warmed
+from dovetail.errors import SettingError
+
+if TYPE_CHECKING:
+    from dovetail.model.workload import Workload
 
 app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")
 
@@ -15,11 +19,6 @@ _POLICIES = ("easy-sjbf", "list-saf", "list-laf", "list-reg")
 _ESTIMATES = ("recent", "hierarchy", "survival", "runtime")
 _METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
 _LEVELS = (0.5, 0.8, 0.95, 0.99)
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `evaluate` a word of its own."""
 
 
 @app.command("evaluate")
@@ -68,6 +67,52 @@ def evaluate_command(
                 print_json(row)
     if not as_json:
         _table(rows)
+
+
+@app.command("advise")
+def advise_command(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="History: SWF (plain, gz, xz, zst) or Parquet.")],
+    user: Annotated[str, typer.Option("--user", "-u", help="Who asks: a name, or a number where there are no names.")],
+    name: Annotated[str | None, typer.Option("--name", "-n", help="The job's name, or its number.")] = None,
+    size: Annotated[int | None, typer.Option("--size", "-s", min=1, help="Processors.")] = None,
+    filters: Filters = None,
+    overrun: Overrun = "cut",
+    as_json: Json = False,
+) -> None:
+    """Say which limit to ask for, and how likely a job like this is to be stopped by it."""
+    from dataclasses import asdict
+
+    from dovetail.predict.advise import advise
+    from dovetail.units import duration
+
+    workload = load(trace, filters, None, overrun, 0)
+    need_jobs(workload)
+    called = None if name is None else _number(workload, "name", name)
+    found = advise(workload, user=_number(workload, "user", user), name=called, size=size)
+    if as_json:
+        print_json(asdict(found))
+        return
+    typer.echo(
+        f"{found.jobs:,} jobs of the same {', '.join(found.alike)}; limits so far: {duration(found.median_limit_s)}"
+        f" (median); {found.censored:,} ran to their limits"
+    )
+    for risk, limit_s in found.limits:
+        text = (
+            duration(limit_s)
+            if limit_s is not None
+            else "cannot be said: too few jobs, or too many that ran to their limits"
+        )
+        typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: ask for {text}")
+
+
+def _number(workload: Workload, column: str, text: str) -> int:
+    """The number that stands for a name in a column."""
+    known = workload.names.get(column, ())
+    if text in known:
+        return known.index(text)
+    if not text.isdigit():
+        raise SettingError(f"{workload.name} knows no {column} {text!r}")
+    return int(text)
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
