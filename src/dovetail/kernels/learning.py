@@ -38,10 +38,9 @@ GIVEN, RECENT, DECAYING, SURVIVAL = range(4)
 mean. SURVIVAL: the time that all but a share of the group's last jobs have ended by, late jobs counting more."""
 
 # What is expected of a job that has outlived its estimate.
-AT_ONCE, LIMIT, STEPS, DOUBLE, RUNGS = range(5)
+AT_ONCE, LIMIT, STEPS, DOUBLE = range(4)
 """AT_ONCE: that it ends in the next second. LIMIT: that it runs to its limit. STEPS: that it runs on for a minute, then
-five, fifteen, thirty, an hour, then two hours again and again. DOUBLE: that it runs twice as long. RUNGS: that it runs
-as long as the predictor said beforehand for this case, then for the next."""
+five, fifteen, thirty, an hour, then two hours again and again. DOUBLE: that it runs twice as long."""
 _STEPS = (60, 300, 900, 1800, 3600)
 _LAST_STEP = 7200
 
@@ -68,15 +67,13 @@ class Learner(NamedTuple):
     """By level and job: which job of its group ended before it; -1: none."""
     means: Floats
     """By level and group."""
-    rungs: Ints
-    """By number and job: estimates that rise."""
     spare: Floats
     """Working space."""
 
 
 def new_learner(
     limit: Ints, kind: int = GIVEN, correction: int = AT_ONCE, *, first: Ints | None = None, groups: Ints | None = None,
-    many: int = 1, share: float = 1.0, risk: float = 0.0, rungs: Ints | None = None,
+    many: int = 1, share: float = 1.0, risk: float = 0.0,
 ) -> Learner:  # fmt: skip
     """A learner that has seen nothing yet. `first`: the estimates, if they are given."""
     n = len(limit)
@@ -86,7 +83,7 @@ def new_learner(
         kind, correction, many, share, risk, np.array(limit, np.int64),
         np.zeros(n, np.int64) if first is None else np.array(first, np.int64),
         np.ascontiguousarray(groups), none, none.copy(), np.zeros(groups.shape),
-        np.empty((0, n), np.int64) if rungs is None else rungs, np.zeros((3, many)),
+        np.zeros((3, many)),
     )  # fmt: skip
 
 
@@ -187,11 +184,6 @@ def outlived(learner: Learner, job: int, ran: int) -> int:
                 estimate += step
         if estimate <= ran:
             estimate += _LAST_STEP * ((ran - estimate) // _LAST_STEP + 1)
-    elif learner.correction == RUNGS:
-        i = 0
-        while i < learner.rungs.shape[0] and learner.rungs[i, job] <= ran:
-            i += 1
-        estimate = learner.rungs[i, job] if i < learner.rungs.shape[0] else limit
     return max(min(estimate, limit), ran + 1)
 
 
