@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dovetail.engine.replay import replay
@@ -68,6 +69,12 @@ def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:
         again = replay(kept.workload, policy("easy"), estimate=name)
         assert np.array_equal(kept.said, again.said)
     assert np.array_equal(schedules["limit"].said, schedules["limit"].workload.limit)
+    [known] = [name for name in store.names() if (one := store.schedule(name)) is not None and one.estimate == "limit"]
+    old = tmp_path / "s" / "runs" / f"{known}.parquet"
+    pl.read_parquet(old).drop("said").write_parquet(old)  # as runs were before
+    (one,) = [one for name in store.names() if (one := store.schedule(name)) is not None and one.estimate == "limit"]
+    assert np.array_equal(one.said, one.workload.limit)
+    assert len(store.frame()) == 2
     wrong = study.read_text(encoding="utf-8").replace('"recent"', '"my.py:Mine"')
     study.write_text(wrong, encoding="utf-8")
     assert "a study takes built-in predictors only" in run("study", "run", study, "--store", tmp_path / "t").stderr

@@ -113,7 +113,7 @@ class Store:
         known = _readable(index)
         if known is None or set(known["run"]) != there:
             old = set() if known is None else set(known["run"]) & there
-            parts = [self._row(name).drop(STARTS).unnest("metrics") for name in sorted(there - old)]
+            parts = [self._row(name).drop(STARTS, strict=False).unnest("metrics") for name in sorted(there - old)]
             if known is not None and old:
                 parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
             known = pl.concat(parts, how="diagonal").sort("run") if parts else pl.DataFrame({"run": []})
@@ -126,8 +126,8 @@ class Store:
         from dovetail.predict.known import estimates, is_known
 
         frame = self._row(name)
-        row = frame.drop(STARTS).row(0, named=True)
-        row |= {key: _numbers(frame[key]) for key in STARTS}
+        row = frame.drop(STARTS, strict=False).row(0, named=True)
+        row |= {key: _numbers(frame[key]) if key in frame.columns else None for key in STARTS}  # older runs have fewer
         if row["start"] is None:
             return None
         workload = self.workload(row["workload_sha256"])
