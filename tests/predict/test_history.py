@@ -34,7 +34,7 @@ def busy(seed: int) -> tuple[Workload, Cluster]:
     rng = np.random.default_rng(seed)
     workload, cluster = random_workload(rng)
     n, columns = len(workload), dict(workload.columns)
-    columns["name"] = rng.integers(0, 2, n)
+    columns["name"], columns["queue"] = rng.integers(0, 2, n), rng.integers(0, 2, n)
     columns["limit"] = np.maximum(workload.runtime, rng.choice([1, 30, 200, 9000], n))
     return replace(workload, columns=columns), cluster
 
@@ -67,6 +67,7 @@ def test_both_engines_say_and_do_the_same(name: str) -> None:
 def test_as_said_by_obvious_predictors(correct: str) -> None:
     pairs: list[tuple[str, Predictor]] = [
         (f"recent:correct={correct}", slow.SlowRecent(correct)),
+        (f"similar:correct={correct}", slow.SlowSimilar(correct)),
         (f"hierarchy:correct={correct}", slow.SlowHierarchy(correct)),
         (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.15, 200)),
         (f"survival:risk=0.3,share=0.2,jobs=4,correct={correct}", slow.SlowSurvival(correct, 0.3, 0.2, 4)),
@@ -94,7 +95,7 @@ def test_corrections_against_obvious_code() -> None:
         assert outlived(learner, 0, ran) == slow.outlived(correct, first, limit, ran), (correct, first, limit, ran)
 
 
-@pytest.mark.parametrize("name", ["recent", "hierarchy", "survival", "survival:risk=0.3"])
+@pytest.mark.parametrize("name", ["recent", "similar", "hierarchy", "survival", "survival:risk=0.3"])
 def test_no_look_into_the_future(name: str) -> None:
     """What is said of a job depends only on what had ended by then: all else may be otherwise."""
     for seed in range(30):

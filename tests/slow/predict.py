@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 from dovetail.predict.base import Job, Predictor
-from dovetail.predict.history import ALIKE, LEVELS
+from dovetail.predict.history import ALIKE, LEVELS, PROFILES
 
 
 class Slow(Predictor):
@@ -34,6 +34,14 @@ class SlowRecent(Slow):
     def estimate(self, job: Job) -> float:
         last = [ran for _, ran in self.alike(job, ("user",))][-2:]
         return sum(last) / len(last) if last else job.limit
+
+
+class SlowSimilar(Slow):
+    def estimate(self, job: Job) -> float:
+        for level in PROFILES:
+            if past := self.alike(job, level):
+                return past[-1][1]
+        return job.limit
 
 
 class SlowHierarchy(Slow):

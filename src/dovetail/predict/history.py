@@ -17,6 +17,14 @@ ALIKE: Final = ("name", "user", "limit", "size")
 """Jobs that agree in all of these are taken to be the same program, run again."""
 LEVELS: Final = (ALIKE, ("user", "limit", "size"), ("name", "user"), ("user", "limit"), ("user",), ())
 """From the most to the least specific."""
+PROFILES: Final = (
+    ("user", "name", "queue", "limit", "size"),
+    ("user", "name", "queue", "limit"),
+    ("user", "name", "queue", "size"),
+    ("user", "name", "queue"),
+    ("user", "name"),
+)
+"""What a job has in common with one of a similar profile, the most similar first."""
 MOST_JOBS: Final = 1000
 
 
@@ -45,6 +53,22 @@ class Recent(CompiledPredictor):
     def learner(self, workload: Workload) -> Learner:
         by_user = groups(workload, [("user",)])
         return new_learner(workload.limit, RECENT, correction(self.correct), groups=by_user, many=self.jobs)
+
+
+@dataclass(frozen=True)
+class Similar(CompiledPredictor):
+    """The run time of the user's last job with the most similar profile (the data-driven heuristic of
+    heterogeneous-dispatcher). The paper does not print its rules: ours compare name, queue, limit and size."""
+
+    correct: str = "limit"
+    name: str = "similar"
+
+    def __post_init__(self) -> None:
+        correction(self.correct)
+
+    def learner(self, workload: Workload) -> Learner:
+        rows = groups(workload, PROFILES)
+        return new_learner(workload.limit, RECENT, correction(self.correct), groups=rows)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from typing import Final
 from dovetail.errors import SettingError
 from dovetail.named import in_file, make, settings
 from dovetail.predict.base import Predictor
-from dovetail.predict.history import Hierarchy, Recent, Survival
+from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known
 
-LEARNED: Final = {one.name: one for one in (Recent(), Hierarchy(), Survival())}
+LEARNED: Final = {one.name: one for one in (Recent(), Similar(), Hierarchy(), Survival())}
 _KINDS: Final = {"jobs": int, "share": float, "risk": float, "correct": str}
 
 
@@ -32,6 +32,6 @@ def predictor(text: str) -> Predictor:
 def names() -> list[str]:
     """All names, for help and messages."""
     return [
-        "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "hierarchy:share=...,correct=...",
-        "survival:risk=...,share=...,jobs=...,correct=...", "path/to/file.py:Name",
+        "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "similar:correct=...",
+        "hierarchy:share=...,correct=...", "survival:risk=...,share=...,jobs=...,correct=...", "path/to/file.py:Name",
     ]  # fmt: skip
