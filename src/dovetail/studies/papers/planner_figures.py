@@ -201,7 +201,8 @@ def _panel(ax: Axes, panel: Panel, traces: Sequence[str]) -> None:
             drawn |= {"markerfacecolor": "#ffffff", "markeredgewidth": 1.3}
         if one.stroke.marker == "_":
             drawn |= {"markersize": 10, "markeredgewidth": 2}
-        ax.plot(at, [one.by_trace[t] for t in traces if t in one.by_trace], label=one.label or None, **drawn)
+        label = one.label if at else ""  # nothing to see, nothing to explain
+        ax.plot(at, [one.by_trace[t] for t in traces if t in one.by_trace], label=label or None, **drawn)
     for i in range(1, len(traces)):
         ax.axvline(i - 0.5, color=FAINT, linewidth=0.5, zorder=0)
     ax.set_xlim(-0.5, len(traces) - 0.5)
