@@ -34,6 +34,8 @@ def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) ->
         for row in (recent, known):
             for key, change in row["change"].items():
                 assert row["metrics"][key] == pytest.approx(limit["metrics"][key] * (1 + change))
+    twice = lines(run("predict", "evaluate", trace, "-p", "easy", "-e", "recent", "-e", "recent", "--json"))
+    assert twice[1]["change"] == twice[2]["change"] == rows[1]["change"]
     shown = run("predict", "evaluate", trace, "-p", "easy", "-e", "recent")
     assert shown.returncode == 0
     assert "outlived" in shown.stdout

@@ -43,7 +43,7 @@ def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple
     """The schedule, and what was said of each job when it arrived."""
     said = said_by(workload, estimate)
     chosen = policy(name)
-    rule = chosen.rule(bounded=said.bounded(workload), stop_for_news=said.asked, keep=True)  # type: ignore[attr-defined]
+    rule = chosen.rule(bounded=said.bounded, stop_for_news=said.asked, keep=True)  # type: ignore[attr-defined]
     whole = new_replay(workload, cluster, rule, said.learner)
     whole.on_news = said.told
     whole.advance()

@@ -59,8 +59,9 @@ def evaluate_command(
             row |= {"r2": r2(said, ran), "mean_error_s": mean_error_s(said, ran), "outlived": outlived(said, ran)}
             row["pinball_s"] = {str(level): pinball_s(said, ran, level) for level in _LEVELS}
             row["metrics"] = {key: metrics[key] for key in _METRICS}
-            first = row if name == "limit" else rows[-asked.index(name)]
-            row["change"] = {key: metrics[key] / first["metrics"][key] - 1 for key in _METRICS}
+            if name == "limit":  # the first of each policy
+                limits = metrics
+            row["change"] = {key: metrics[key] / limits[key] - 1 for key in _METRICS}
             row["cpu_s"] = round(cpu_s, 4)
             rows.append(row)
             if as_json:
@@ -97,11 +98,9 @@ def advise_command(
         f" (median); {found.censored:,} ran to their limits"
     )
     for risk, limit_s in found.limits:
-        text = (
-            duration(limit_s)
-            if limit_s is not None
-            else "cannot be said: too few jobs, or too many that ran to their limits"
-        )
+        text = "cannot be said: too few jobs, or too many that ran to their limits"
+        if limit_s is not None:
+            text = duration(limit_s)
         typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: ask for {text}")
 
 

@@ -57,7 +57,7 @@ def replay(
     rule = None
     if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
         rule = policy.rule(
-            every_s=every_s, bounded=said.bounded(workload), stop_for_news=said.asked, keep=keep_promises, seed=seed
+            every_s=every_s, bounded=said.bounded, stop_for_news=said.asked, keep=keep_promises, seed=seed
         )
     if isinstance(policy, RulePolicy) and rule is not None and not event_by_event and not policy.timed:
         whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)

@@ -38,10 +38,11 @@ class Said:
         """Whether the replay has to stop for it."""
         return self.predictor is not None
 
-    def bounded(self, workload: Workload) -> bool:
+    @property
+    def bounded(self) -> bool:
         """Whether all estimates are known to be upper bounds of the run times."""
         given = self.learner.kind == GIVEN and not self.asked
-        return given and bool(np.all(self.learner.first >= workload.runtime))
+        return given and bool(np.all(self.learner.first >= self.workload.runtime))
 
     def told(self, replay: Replay, ended: Ints, arrived: Ints) -> None:
         """Let the predictor observe what ended, and estimate what arrived."""

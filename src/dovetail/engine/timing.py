@@ -65,7 +65,7 @@ def timed_replay(
     if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
-    rule = policy.rule(bounded=said.bounded(workload), stop_for_news=True, seed=seed)
+    rule = policy.rule(bounded=said.bounded, stop_for_news=True, seed=seed)
     whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
     times = _stepped(whole, said)
     return finished(whole, workload, cluster, policy.name, estimate, seed), times

@@ -26,10 +26,6 @@ class Known(CompiledPredictor):
 
     name: str
 
-    def __post_init__(self) -> None:
-        if not is_known(self.name):
-            raise SettingError(f"no estimate {self.name!r}: choose runtime, limit, or runtime*FACTOR (runtime*1.5)")
-
     def learner(self, workload: Workload) -> Learner:
         return new_learner(workload.limit, first=estimates(workload, self.name))
 
