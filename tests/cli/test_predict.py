@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from dovetail.engine.replay import replay
-from dovetail.metrics.estimates import r2
+from dovetail.metrics.estimates import ended_within, pinball_s, r2
 from dovetail.policies.registry import policy
 from dovetail.studies.store import Store
 from dovetail.workloads.source import read_workload
@@ -23,6 +23,7 @@ def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) ->
     rows = lines(
         run("predict", "evaluate", trace, "-p", "easy", "-p", "list-reg", "-e", "recent", "-e", "runtime", "--json")
     )
+    rows, calibration = rows[:6], rows[6:]
     assert [(row["policy"], row["estimate"]) for row in rows] == [
         (name, said) for name in ("easy", "list-reg") for said in ("limit", "recent", "runtime")
     ]
@@ -34,6 +35,14 @@ def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) ->
         for row in (recent, known):
             for key, change in row["change"].items():
                 assert row["metrics"][key] == pytest.approx(limit["metrics"][key] * (1 + change))
+    made = read_workload(trace)
+    for row in calibration:
+        said = replay(made, policy("easy"), estimate=f"quantile:level={row['level']}").said[30:]
+        ran = made.runtime[30:]
+        assert (row["jobs"], row["ended_before"], row["ended_by"]) == (270, np.mean(ran < said), np.mean(ran <= said))
+        assert row["pinball_s"] == pinball_s(said, ran, row["level"])
+        assert row["pinball_limit_s"] == pinball_s(made.limit[30:], ran, row["level"])
+    assert [row["level"] for row in calibration] == [0.5, 0.8, 0.95, 0.99]
     twice = lines(run("predict", "evaluate", trace, "-p", "easy", "-e", "recent", "-e", "recent", "--json"))
     assert twice[1]["change"] == twice[2]["change"] == rows[1]["change"]
     shown = run("predict", "evaluate", trace, "-p", "easy", "-e", "recent")
@@ -55,6 +64,23 @@ def test_r2_is_that_of_table_iv(log: str, published: dict[str, float]) -> None:
     for name, wanted in published.items():
         schedule = replay(workload, policy("list-laf" if name == "survival" else "easy-sjbf"), estimate=name)
         assert r2(schedule.said, workload.runtime) == pytest.approx(wanted, abs=0.015)
+
+
+@needs_traces
+@pytest.mark.parametrize(("log", "least"), [("KTH-SP2", 0.7), ("SDSC-SP2", 0.6)])
+def test_our_quantiles_are_calibrated(log: str, least: float) -> None:
+    """And the median is about as close as the best published prediction of the run time, or closer (0.64 on both)."""
+    workload = read_workload(TRACES / "papers" / f"{log}.swf.gz")
+    counted = slice(len(workload) // 10, None)
+    ran = workload.runtime[counted]
+    for level in (0.5, 0.8, 0.95, 0.99):
+        said = replay(workload, policy("list-reg"), estimate=f"quantile:level={level}").said[counted]
+        before, by = ended_within(said, ran)
+        assert before - 0.005 < level < by + 0.005
+        if level < 0.9:
+            assert pinball_s(said, ran, level) < pinball_s(workload.limit[counted], ran, level)
+        if level == 0.5:
+            assert r2(said, ran) > least
 
 
 def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:

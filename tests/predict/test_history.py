@@ -14,7 +14,7 @@ from dovetail.engine.replay import finished, replay
 from dovetail.engine.said import said_by
 from dovetail.engine.whole import new_replay
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import outlived
+from dovetail.kernels.learning import observe, outlived, predicted
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Workload
@@ -26,7 +26,7 @@ from dovetail.referee import check_schedule
 from tests.slow import predict as slow
 
 POLICIES = ("list-reg", "easy-sjbf", "list-laf", "conservative", "list:slack=0.5", "plan-af:decodes=3")
-NAMES = [f"{name}:correct={correct}" for name in LEARNED for correct in CORRECTIONS]
+NAMES = [f"{name}:correct={correct}" for name in LEARNED for correct in CORRECTIONS] + ["quantile:correct=again"]
 
 
 def busy(seed: int) -> tuple[Workload, Cluster]:
@@ -73,6 +73,8 @@ def test_as_said_by_obvious_predictors(correct: str) -> None:
         (f"hierarchy:correct={correct}", slow.SlowHierarchy(correct)),
         (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.15, 200)),
         (f"survival:risk=0.3,share=0.2,jobs=4,correct={correct}", slow.SlowSurvival(correct, 0.3, 0.2, 4)),
+        (f"quantile:correct={correct}", slow.SlowQuantile(correct, 0.8)),
+        (f"quantile:level=0.35,correct={correct}", slow.SlowQuantile(correct, 0.35)),
     ]
     for seed in range(40):
         workload, cluster = busy(seed)
@@ -94,10 +96,35 @@ def test_corrections_against_obvious_code() -> None:
         workload = Workload("one", columns | {"limit": np.array([limit])}, 1, None)  # type: ignore[arg-type]
         learner = predictor(f"recent:correct={correct}").learner(workload)
         learner.first[0] = first
-        assert outlived(learner, 0, ran) == slow.outlived(correct, first, limit, ran), (correct, first, limit, ran)
+        assert outlived(learner, workload.runtime, 0, ran) == slow.outlived(correct, first, limit, ran), (
+            correct,
+            first,
+            limit,
+            ran,
+        )
 
 
-@pytest.mark.parametrize("name", ["recent", "similar", "hierarchy", "survival", "survival:risk=0.3"])
+def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
+    rng = random.Random(2)
+    for seed in range(40):
+        workload, _ = busy(seed)
+        said = [said_by(workload, one) for one in ("quantile:correct=again", slow.SlowQuantile("limit", 0.8))]
+        for one in said:  # the same schedule for both
+            for number in range(len(workload)):
+                one.ask(np.arange(max(0, number - 3), max(0, number - 2)), np.array([number]))
+                if not one.asked:
+                    for ended in range(max(0, number - 3), max(0, number - 2)):
+                        observe(one.learner, ended, int(workload.runtime[ended]))
+                    one.learner.first[number] = predicted(one.learner, workload.runtime, number)
+        obvious = said[1].predictor
+        assert isinstance(obvious, slow.SlowQuantile)
+        for number in range(len(workload)):
+            job = said[1]._job(number)
+            ran = rng.randint(1, job.limit + 1)
+            assert outlived(said[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
+
+
+@pytest.mark.parametrize("name", [*LEARNED, "survival:risk=0.3", "quantile:correct=again"])
 def test_no_look_into_the_future(name: str) -> None:
     """What is said of a job depends only on what had ended by then: all else may be otherwise."""
     for seed in range(30):
@@ -152,6 +179,8 @@ def test_names_and_settings() -> None:
         "recent:jobs=two": "invalid literal",
         "hierarchy:correct=soon": "no correction 'soon': choose from none, limit, steps, double",
         "survival:risk=2": "risk=2: must be from 0 to 1",
+        "survival:correct=again": "no correction 'again': choose from none, limit, steps, double",
+        "quantile:level=1": "level=1: must be above 0 and below 1",
     }.items():
         with pytest.raises(SettingError, match=says):
             predictor(text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Hashable
 
 from dovetail.predict.base import Job, Predictor
 from dovetail.predict.history import ALIKE, LEVELS, PROFILES
+from dovetail.predict.quantile import LEVELS as NESTED
 
 
 class Slow(Predictor):
@@ -79,6 +81,84 @@ class SlowSurvival(Slow):
             if left < self.risk:
                 return at
         return job.limit
+
+
+class SlowQuantile(Slow):
+    """Guesses, their blend and its shift, each by its definition."""
+
+    def __init__(self, correct: str, level: float) -> None:
+        super().__init__(correct)
+        self.level, self.shift = level, 0.0
+        everybody = [0.0] * 12 + [12 * max(0.0, level - 0.5)]
+        self.weights: dict[int | None, list[float]] = {None: everybody}
+        self.squares: dict[int | None, list[float]] = {None: [0.0] * 13}
+        self.made: dict[int, list[float]] = {}
+        self.said: dict[int, int] = {}
+
+    def distribution(
+        self, job: Job, ran: int, *, shares: bool, decay: float, doubt: float
+    ) -> list[tuple[float, float]]:
+        """Run times longer than `ran` and what they weigh, in order."""
+        found, left = [], 1.0
+        for columns in NESTED:
+            past = self.alike(job, columns)[::-1][:50]
+            times = [ended / one.limit * job.limit if shares else ended for one, ended in past]
+            times = [time for time in times if time > ran]
+            weights = [decay**i for i in range(len(times))]
+            taken = left * sum(weights) / (sum(weights) + doubt)
+            found += [
+                (min(time, job.limit), taken * weight / sum(weights))
+                for time, weight in zip(times, weights, strict=True)
+            ]
+            left -= taken
+        return sorted([*found, (job.limit, left)])
+
+    def guesses(self, job: Job, ran: int = 0) -> list[float]:
+        made = []
+        for shares in (False, True):
+            for decay, doubt in ((0.8, 1.0), (0.98, 30.0)):
+                known = self.distribution(job, ran, shares=shares, decay=decay, doubt=doubt)
+                for times in (1.0, 1 / 3, 1.6):
+                    level = max(0.02, 1 - times * (1 - self.level))
+                    reached = [time for i, (time, _) in enumerate(known) if sum(w for _, w in known[: i + 1]) >= level]
+                    made.append(reached[0] if reached else known[-1][0])
+        return [*made, job.limit]
+
+    def blend(self, who: int | None, made: list[float]) -> float:
+        weights = [math.exp(weight - max(self.weights[who])) for weight in self.weights[who]]
+        return sum(weight * one for weight, one in zip(weights, made, strict=True)) / sum(weights)
+
+    def shifted(self, job: Job, made: list[float]) -> float:
+        value = self.blend(job.user, made)
+        return value + self.shift * (job.limit - value) if self.shift > 0 else value * (1 + self.shift)
+
+    def again(self, job: Job, ran: int) -> int:
+        """What is expected of a job that has run so long."""
+        return max(min(int(self.shifted(job, self.guesses(job, ran)) + 0.5), job.limit), ran + 1)
+
+    def estimate(self, job: Job) -> float:
+        self.made[job.number] = made = self.guesses(job)
+        if not self.alike(job, ("user",)):
+            self.weights[job.user] = list(self.weights[None])
+            self.squares[job.user] = [0.05 * square for square in self.squares[None]]
+        value = self.shifted(job, made)
+        self.said[job.number] = max(1, min(job.limit, int(value + 0.5)))
+        return value
+
+    def observe(self, job: Job, runtime_s: int) -> None:
+        super().observe(job, runtime_s)
+        made, scale = self.made[job.number], sum(one.limit for one, _ in self.ended) / len(self.ended)
+        for who in (job.user, None):
+            value = self.blend(who, made)
+            slope = -self.level if runtime_s > value else 1 - self.level if runtime_s < value else 0.0
+            for i, one in enumerate(made):
+                gradient = slope * (one - value) / scale
+                self.squares[who][i] += gradient**2
+                self.weights[who][i] -= gradient / math.sqrt(1 + self.squares[who][i])
+        if runtime_s > self.said[job.number]:
+            self.shift = min(1.0, self.shift + 0.001 * self.level)
+        elif runtime_s < self.said[job.number]:
+            self.shift = max(-1.0, self.shift - 0.001 * (1 - self.level))
 
 
 def outlived(correct: str, first: int, limit: int, ran: int) -> int:

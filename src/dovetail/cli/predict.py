@@ -11,14 +11,17 @@ from dovetail.cli.replay import replayed, warmed
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from dovetail.model.workload import Workload
+    from dovetail.model.workload import Ints, Workload
+    from dovetail.policies.base import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")
 
 _POLICIES = ("easy-sjbf", "list-saf", "list-laf", "list-reg")
-_ESTIMATES = ("recent", "similar", "hierarchy", "survival", "runtime")
+_ESTIMATES = ("recent", "similar", "hierarchy", "survival", "quantile:level=0.5", "quantile", "runtime")
 _METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
 _LEVELS = (0.5, 0.8, 0.95, 0.99)
+_LEARNING = 10
+"""One in so many jobs, the first ones, is not counted where calibration is shown."""
 
 
 @app.command("evaluate")
@@ -66,8 +69,13 @@ def evaluate_command(
             rows.append(row)
             if as_json:
                 print_json(row)
-    if not as_json:
-        _table(rows)
+    calibration = _calibration(workload, chosen[0])
+    if as_json:
+        for row in calibration:
+            print_json(row)
+        return
+    _table(rows)
+    _calibration_table(calibration)
 
 
 @app.command("advise")
@@ -102,6 +110,28 @@ def advise_command(
         if limit_s is not None:
             text = duration(limit_s)
         typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: ask for {text}")
+
+
+def _calibration(workload: Workload, policy: Policy) -> list[dict[str, Any]]:
+    """How often jobs end within their quantiles, when the first jobs have been learned from."""
+    from dovetail.metrics.estimates import ended_within, pinball_s
+
+    counted = slice(len(workload) // _LEARNING, None)
+    ran = workload.runtime[counted]
+
+    def said(name: str) -> Ints:
+        return replayed(workload, policy, name, 0)[0].said[counted]
+
+    limit, recent = said("limit"), said("recent")
+    rows = []
+    for level in _LEVELS:
+        ours = said(f"quantile:level={level}")
+        before, by = ended_within(ours, ran)
+        row = {"trace": workload.name, "policy": policy.name, "jobs": len(ran), "level": level}
+        row |= {"ended_before": before, "ended_by": by, "pinball_s": pinball_s(ours, ran, level)}
+        row |= {"pinball_limit_s": pinball_s(limit, ran, level), "pinball_recent_s": pinball_s(recent, ran, level)}
+        rows.append(row)
+    return rows
 
 
 def _number(workload: Workload, column: str, text: str) -> int:
@@ -143,4 +173,27 @@ def _table(rows: list[dict[str, Any]]) -> None:
     console.print(
         "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
         "error: mean distance from the run time. outlived: share of jobs that run longer than was said at arrival."
+    )
+
+
+def _calibration_table(rows: list[dict[str, Any]]) -> None:
+    """One row per level."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    titles = ("quantile\n(%)", "ended before\n(%)", "ended by\n(%)", "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by"))
+        losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))
+        table.add_row(f"{100 * row['level']:g}", *shares, *losses)
+    console = Console(width=1_000)
+    console.print(table)
+    console.print(
+        f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
+        " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then. Pinball"
+        " loss: lower is better."
     )

@@ -122,7 +122,7 @@ class Stepper:
             for job in self._running:
                 ran = self.now - int(self.start[job])
                 if self.estimate[job] <= ran:
-                    self.estimate[job] = outlived(learner, job, ran)
+                    self.estimate[job] = outlived(learner, runtime, job, ran)
                     self._corrected.append(job)
 
     def _pass(self) -> None:

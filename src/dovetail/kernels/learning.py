@@ -14,6 +14,7 @@ import numpy as np
 
 from dovetail.kernels.capacity import prolong
 from dovetail.kernels.compile import inner, jit
+from dovetail.kernels.guesses import Guesses, copied_guesses, guess, learn_from, new_guesses
 from dovetail.kernels.run import (
     ARRIVED,
     CORRECTED,
@@ -33,14 +34,16 @@ from dovetail.kernels.run import (
 )
 
 # Kinds of learners.
-GIVEN, RECENT, DECAYING, SURVIVAL = range(4)
+GIVEN, RECENT, DECAYING, SURVIVAL, QUANTILE = range(5)
 """GIVEN: estimates are there from the beginning. RECENT: the mean of the last jobs of the group. DECAYING: the decaying
-mean. SURVIVAL: the time that all but a share of the group's last jobs have ended by, late jobs counting more."""
+mean. SURVIVAL: the time that all but a share of the group's last jobs have ended by, late jobs counting more.
+QUANTILE: see guesses.py."""
 
 # What is expected of a job that has outlived its estimate.
-AT_ONCE, LIMIT, STEPS, DOUBLE = range(4)
+AT_ONCE, LIMIT, STEPS, DOUBLE, AGAIN = range(5)
 """AT_ONCE: that it ends in the next second. LIMIT: that it runs to its limit. STEPS: that it runs on for a minute, then
-five, fifteen, thirty, an hour, then two hours again and again. DOUBLE: that it runs twice as long."""
+five, fifteen, thirty, an hour, then two hours again and again. DOUBLE: that it runs twice as long. AGAIN: what the past
+says of jobs that have run so long; only QUANTILE can say it."""
 _STEPS = (60, 300, 900, 1800, 3600)
 _LAST_STEP = 7200
 
@@ -69,13 +72,16 @@ class Learner(NamedTuple):
     """By level and group."""
     spare: Floats
     """Working space."""
+    guesses: Guesses
+    """QUANTILE"""
 
 
 def new_learner(
     limit: Ints, kind: int = GIVEN, correction: int = AT_ONCE, *, first: Ints | None = None, groups: Ints | None = None,
-    many: int = 1, share: float = 1.0, risk: float = 0.0,
+    many: int = 1, share: float = 1.0, risk: float = 0.0, own: int = 0,
 ) -> Learner:  # fmt: skip
-    """A learner that has seen nothing yet. `first`: the estimates, if they are given."""
+    """A learner that has seen nothing yet. `first`: the estimates, if they are given. `own`: QUANTILE learns for each
+    group of this level."""
     n = len(limit)
     groups = np.empty((0, n), np.int64) if groups is None else groups
     none = np.full(groups.shape, -1, np.int64)
@@ -84,17 +90,21 @@ def new_learner(
         np.zeros(n, np.int64) if first is None else np.array(first, np.int64),
         np.ascontiguousarray(groups), none, none.copy(), np.zeros(groups.shape),
         np.zeros((3, many)),
+        new_guesses(n, groups, many, 1.0 - risk, own) if kind == QUANTILE else new_guesses(0, none[:0], 0, 0.0, 0),
     )  # fmt: skip
 
 
 def copied_learner(learner: Learner) -> Learner:
     """The same learner in the same state, on its own; what it does not change is shared."""
     changed = ("first", "last", "before", "means", "spare")
-    return learner._replace(**{name: getattr(learner, name).copy() for name in changed})
+    own = {name: getattr(learner, name).copy() for name in changed}
+    return learner._replace(**own, guesses=copied_guesses(learner.guesses))
 
 
 @jit
 def observe(learner: Learner, job: int, runtime: int) -> None:
+    if learner.kind == QUANTILE:
+        learn_from(learner, job, runtime)
     for level in range(learner.groups.shape[0]):
         group = learner.groups[level, job]
         known = learner.last[level, group]
@@ -156,6 +166,8 @@ def whole_seconds(value: float, limit: int) -> int:
 def predicted(learner: Learner, runtime: Ints, job: int) -> int:
     """Of the most specific group in which a job has ended; the limit if there is none."""
     limit = learner.limit[job]
+    if learner.kind == QUANTILE:
+        return whole_seconds(guess(learner, runtime, job, 0), limit)
     for level in range(learner.groups.shape[0]):
         group = learner.groups[level, job]
         if learner.last[level, group] < 0:
@@ -170,11 +182,13 @@ def predicted(learner: Learner, runtime: Ints, job: int) -> int:
 
 
 @jit
-def outlived(learner: Learner, job: int, ran: int) -> int:
+def outlived(learner: Learner, runtime: Ints, job: int, ran: int) -> int:
     """What is expected of a job that has run for `ran` seconds, as long as its estimate said or longer."""
     limit, estimate = learner.limit[job], learner.first[job]
     if learner.correction == LIMIT:
         estimate = limit
+    elif learner.correction == AGAIN:
+        estimate = whole_seconds(guess(learner, runtime, job, ran), limit)
     elif learner.correction == DOUBLE:
         while estimate <= ran:
             estimate *= 2
@@ -211,7 +225,7 @@ def correct(learner: Learner, cap: Any, run: Run, now: int) -> None:
         job = run.lists[END_JOB, i]
         started = run.jobs[START, job]
         if started + run.jobs[ESTIMATE, job] <= now:
-            run.jobs[ESTIMATE, job] = outlived(learner, job, now - started)
+            run.jobs[ESTIMATE, job] = outlived(learner, run.jobs[RUNTIME], job, now - started)
             prolong(cap, job, now, started + run.jobs[ESTIMATE, job])
             info[CORRECTED], info[STANDS] = 1, 0
         info[DUE] = min(info[DUE], started + run.jobs[ESTIMATE, job])

@@ -28,6 +28,12 @@ def outlived(said: Ints, runtime: Ints) -> float:
     return float(np.mean(runtime > said)) if len(runtime) else nan
 
 
+def ended_within(said: Ints, runtime: Ints) -> tuple[float, float]:
+    """Shares of jobs that end before, and no later than, what was said. A quantile is calibrated if its level is
+    between them: many jobs run exactly to their limits."""
+    return (float(np.mean(runtime < said)), float(np.mean(runtime <= said))) if len(runtime) else (nan, nan)
+
+
 def pinball_s(said: Ints, runtime: Ints, level: float) -> float:
     """Mean loss of estimates taken as a quantile: `level` times what is missing, 1 - level times what is too much."""
     short = (runtime - said).astype(np.float64)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
+from dovetail.kernels.learning import AGAIN, AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
 from dovetail.model.workload import Workload
 
 CORRECTIONS: Final = {"none": AT_ONCE, "limit": LIMIT, "steps": STEPS, "double": DOUBLE}
 """What is expected of a job that has outlived its estimate: that it ends in the next second; that it runs to its limit;
 that it runs on for a minute, then five, fifteen, thirty, sixty, then for two hours again and again; that it runs twice
 as long, and again."""
+AGAIN_TOO: Final = CORRECTIONS | {"again": AGAIN}
+"""A predictor that knows a distribution can also say what the past says of jobs that have run so long."""
 
 
 class Job(NamedTuple):
@@ -68,8 +71,8 @@ class CompiledPredictor(Predictor):
         """This predictor as numbers, before the first job."""
 
 
-def correction(name: str) -> int:
+def correction(name: str, among: Mapping[str, int] = CORRECTIONS) -> int:
     """The code of a correction."""
-    if name not in CORRECTIONS:
-        raise SettingError(f"no correction {name!r}: choose from {', '.join(CORRECTIONS)}")
-    return CORRECTIONS[name]
+    if name not in among:
+        raise SettingError(f"no correction {name!r}: choose from {', '.join(among)}")
+    return among[name]

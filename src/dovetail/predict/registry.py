@@ -10,9 +10,10 @@ from dovetail.named import in_file, make, settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known
+from dovetail.predict.quantile import Quantile
 
-LEARNED: Final = {one.name: one for one in (Recent(), Similar(), Hierarchy(), Survival())}
-_KINDS: Final = {"jobs": int, "share": float, "risk": float, "correct": str}
+LEARNED: Final = {one.name: one for one in (Recent(), Similar(), Hierarchy(), Survival(), Quantile())}
+_KINDS: Final = {"jobs": int, "share": float, "risk": float, "level": float, "correct": str}
 
 
 def predictor(text: str) -> Predictor:
@@ -33,5 +34,6 @@ def names() -> list[str]:
     """All names, for help and messages."""
     return [
         "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "similar:correct=...",
-        "hierarchy:share=...,correct=...", "survival:risk=...,share=...,jobs=...,correct=...", "path/to/file.py:Name",
+        "hierarchy:share=...,correct=...", "survival:risk=...,share=...,jobs=...,correct=...",
+        "quantile:level=...,correct=...", "path/to/file.py:Name",
     ]  # fmt: skip
