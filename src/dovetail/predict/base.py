@@ -76,3 +76,9 @@ def correction(name: str, among: Mapping[str, int] = CORRECTIONS) -> int:
     if name not in among:
         raise SettingError(f"no correction {name!r}: choose from {', '.join(among)}")
     return among[name]
+
+
+def between(name: str, value: float, least: float, most: float) -> None:
+    """A setting is checked."""
+    if not least <= value <= most:
+        raise SettingError(f"{name}={value:g}: must be from {least:g} to {most:g}")

@@ -8,10 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.errors import SettingError
 from dovetail.kernels.learning import DECAYING, RECENT, SURVIVAL, Learner, new_learner
 from dovetail.model.workload import Ints, Workload
-from dovetail.predict.base import CompiledPredictor, correction
+from dovetail.predict.base import CompiledPredictor, between, correction
 
 ALIKE: Final = ("name", "user", "limit", "size")
 """Jobs that agree in all of these are taken to be the same program, run again."""
@@ -47,7 +46,7 @@ class Recent(CompiledPredictor):
     name: str = "recent"
 
     def __post_init__(self) -> None:
-        _between("jobs", self.jobs, 1, MOST_JOBS)
+        between("jobs", self.jobs, 1, MOST_JOBS)
         correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
@@ -84,7 +83,7 @@ class Hierarchy(CompiledPredictor):
     name: str = "hierarchy"
 
     def __post_init__(self) -> None:
-        _between("share", self.share, 0.001, 1)
+        between("share", self.share, 0.001, 1)
         correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
@@ -108,9 +107,9 @@ class Survival(CompiledPredictor):
     name: str = "survival"
 
     def __post_init__(self) -> None:
-        _between("risk", self.risk, 0, 1)
-        _between("share", self.share, 0, 1)
-        _between("jobs", self.jobs, 1, MOST_JOBS)
+        between("risk", self.risk, 0, 1)
+        between("share", self.share, 0, 1)
+        between("jobs", self.jobs, 1, MOST_JOBS)
         correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
@@ -118,8 +117,3 @@ class Survival(CompiledPredictor):
             workload.limit, SURVIVAL, correction(self.correct), groups=groups(workload, [ALIKE]), many=self.jobs,
             share=self.share, risk=self.risk,
         )  # fmt: skip
-
-
-def _between(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise SettingError(f"{name}={value:g}: must be from {least:g} to {most:g}")

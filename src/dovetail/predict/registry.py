@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from dovetail.errors import SettingError
 from dovetail.named import in_file, make, settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known
+from dovetail.predict.online import Neighbours, Online
 from dovetail.predict.quantile import Quantile
 
-LEARNED: Final = {one.name: one for one in (Recent(), Similar(), Hierarchy(), Survival(), Quantile())}
-_KINDS: Final = {"jobs": int, "share": float, "risk": float, "level": float, "correct": str}
+_ALL: Final = (Recent(), Similar(), Hierarchy(), Survival(), Neighbours(), Online(), Quantile())
+LEARNED: Final[dict[str, Any]] = {one.name: one for one in _ALL}
+_KINDS: Final = {
+    "jobs": int,
+    "last": int,
+    "rate": float,
+    "penalty": float,
+    "share": float,
+    "risk": float,
+    "level": float,
+    "correct": str,
+}
 
 
 def predictor(text: str) -> Predictor:
@@ -27,7 +38,7 @@ def predictor(text: str) -> Predictor:
         raise SettingError(f"no estimate {text!r}: choose from {', '.join(names())}")
     made = LEARNED[name]
     changes = settings(rest, text, {key: read for key, read in _KINDS.items() if hasattr(made, key)})
-    return replace(made, **changes, name=text) if changes else made
+    return replace(made, **changes, name=text)  # type: ignore[no-any-return]
 
 
 def names() -> list[str]:
@@ -35,5 +46,6 @@ def names() -> list[str]:
     return [
         "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "similar:correct=...",
         "hierarchy:share=...,correct=...", "survival:risk=...,share=...,jobs=...,correct=...",
+        "neighbours:jobs=...,last=...,correct=...", "online:rate=...,penalty=...,correct=...",
         "quantile:level=...,correct=...", "path/to/file.py:Name",
     ]  # fmt: skip
