@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")
 
 _POLICIES = ("easy-sjbf", "list-saf", "list-laf", "list-reg")
-_ESTIMATES = ("recent", "similar", "hierarchy", "survival", "neighbours", "online", "quantile:level=0.5", "quantile", "runtime")
+_ESTIMATES = (
+    "recent",
+    "similar",
+    "hierarchy",
+    "survival",
+    "neighbours",
+    "online",
+    "quantile:level=0.5",
+    "quantile",
+    "runtime",
+)
 _METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
 _LEVELS = (0.5, 0.8, 0.95, 0.99)
 _LEARNING = 10

@@ -52,6 +52,20 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             110,
         ),
         Reproduction(
+            "packing-table-3",
+            PACKING,
+            "Tables III and IV and Fig. 4: what estimates of run times do to four policies",
+            "5 of 6 traces in full; BW201911 could not be had",
+            1800,
+        ),
+        Reproduction(
+            "quantiles",
+            PACKING,
+            "beside Table III: our predictor, settings chosen on the first half of each trace",
+            "5 of 6 traces; BW201911 could not be had",
+            20_000,
+        ),
+        Reproduction(
             "packing-figure-3",
             PACKING,
             "Fig. 3: jobs, job areas and wait areas by job area on SDSC-SP2",

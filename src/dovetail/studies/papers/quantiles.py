@@ -1,0 +1,302 @@
+"""The page on our predictor: what its quantiles do to schedules, how well they are calibrated, what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from dovetail.metrics.comparison import RESAMPLES, block_length
+from dovetail.metrics.estimates import ended_within, pinball_s
+from dovetail.metrics.exact import Floats
+from dovetail.metrics.jobs import Outcomes, slowdowns
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Ints
+from dovetail.studies.papers.page import LOGS, Page, Runs, Statement, facts_of, filled, grid, held, made_with, stated
+from dovetail.studies.papers.recompute import OURS, schedule
+from dovetail.studies.papers.tables import METRICS
+
+NAME: Final = "quantiles"
+SERVES: Final = {
+    "easy-sjbf": "bsld", "list-laf": "awf_s", "list-reg": "p2sf_s",
+    "plan-bsld": "bsld", "plan-awf": "awf_s", "plan-p2sf": "p2sf_s", "plan-af": "af_s",
+}  # fmt: skip
+"""The policies, and the metric that each is judged by."""
+LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
+LEARNING: Final = 10
+"""One in so many jobs, the first ones, is not counted for calibration."""
+WEEK_S: Final = 7 * 86400
+SEEN: Final = 0.0005
+"""A change that is printed as one."""
+WORSE: Final = 0.005
+"""So much worse is allowed."""
+LITTLE: Final = 0.02
+"""Where known run times gain less, there is little to gain."""
+BUDGET_S: Final = 180
+"""CPU seconds that our predictor may add to a replay of SDSC-BLUE."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """A half of a run by weeks: what adds up to the top and to the bottom of a metric's fraction."""
+
+    top: Floats
+    bottom: Floats
+
+
+@dataclass(frozen=True)
+class Change:
+    """Of a metric against that with limits, with its interval over weeks."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def text(self) -> str:
+        return f"{100 * self.value:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the first half says for one policy on one trace, and what came of it in the last."""
+
+    trace: str
+    policy: str
+    name: str
+    """The estimate that was chosen."""
+    first: Change
+    last: Change
+    oracle: Change
+    """With known run times, last half."""
+    tried: Mapping[str, tuple[Change, Change]]
+    """All settings: first half, last half."""
+
+    @property
+    def verdict(self) -> str:
+        if self.last.value <= -SEEN:
+            return "better"
+        if self.last.value > WORSE:
+            return "worse"
+        same = self.last.low <= 0 <= self.last.high
+        return "equal, little to gain" if same and self.oracle.value > -LITTLE else "equal"
+
+
+def page(runs: Runs) -> Page:
+    """The page, from whatever runs are in the store."""
+    there = runs.store.names()
+    tasks = {(t.cell.trace, t.cell.policy, t.cell.estimate): t for t in runs.tasks if t.name in there}
+    facts = {row["run"]: row for row in runs.store.frame().iter_rows(named=True)}
+    choices = []
+    for trace in OURS:
+        for policy, metric in SERVES.items():
+            names = [name for of, by, name in tasks if (of, by) == (trace, policy) and name != "recent"]
+            if {"limit", "runtime"} <= set(names) and len(names) > 2:
+                made = {name: halves(schedule(runs.store, tasks[trace, policy, name]), metric) for name in names}
+                choices.append(choose(trace, policy, made))
+    calibration = [row for trace in OURS for row in _calibration(runs, tasks, trace)]
+    said = _statements(choices, calibration, _added(tasks, facts))
+    parts = [
+        _summary(said, len(runs.tasks) - len(tasks)),
+        f"## Made with\n\n{made_with(NAME)}\n\n{LOGS}",
+        f"## What was to be shown\n\n{stated('asked for', said)}",
+        HOW,
+        *(_table(policy, [one for one in choices if one.policy == policy]) for policy in SERVES),
+        f"## Calibration\n\n{_calibration_table(calibration)}",
+        "## All settings\n\nPer cent of change against limits, first half / last half. A job that outlives its"
+        " estimate is taken to run to its limit, or, with `a`, is estimated again.",
+        _all(choices),
+    ]
+    return Page(filled(parts), held(said), {**facts_of(said), "missing": len(runs.tasks) - len(tasks)})
+
+
+def halves(one: Schedule, metric: str) -> tuple[Half, Half]:
+    """A run in two halves of the time in which jobs are submitted, each in weeks."""
+    work = one.workload
+    middle = (int(work.submit[0]) + int(work.submit[-1])) // 2
+    week = (work.submit - middle) // WEEK_S
+    top, bottom = _parts(Outcomes(work.size, work.runtime, one.wait), metric)
+    found = []
+    for part in (week < 0, week >= 0):
+        at = week[part] - week[part].min()
+        found.append(Half(_by_week(at, top[part]), _by_week(at, bottom[part])))
+    return found[0], found[1]
+
+
+def _by_week(week: Ints, values: Floats) -> Floats:
+    sums = np.zeros(int(week.max(initial=0)) + 1)
+    np.add.at(sums, week, values)
+    return sums
+
+
+def _parts(jobs: Outcomes, metric: str) -> tuple[Floats, Floats]:
+    """What each job adds to the top and the bottom of a metric that is a fraction; but for a constant."""
+    response, wait = jobs.response.astype(np.float64), jobs.wait.astype(np.float64)
+    one = np.ones(len(jobs))
+    if metric == "bsld":
+        return slowdowns(jobs, 10), one
+    if metric == "af_s":
+        return response, one
+    if metric == "awf_s":
+        return jobs.area * response, jobs.area.astype(np.float64)
+    return jobs.size * (response**4 - wait**4), jobs.size * (response**3 - wait**3)
+
+
+def change(base: Half, other: Half) -> Change:
+    """With a 95 % interval by resampling neighbouring weeks together."""
+
+    def of(over: Any) -> Any:
+        ours, theirs = (over(half.top) / over(half.bottom) for half in (other, base))
+        return ours / theirs - 1
+
+    weeks = len(base.top)
+    block = block_length(weeks)
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, weeks, (RESAMPLES, -(-weeks // block)))
+    drawn = ((first[:, :, None] + np.arange(block)) % weeks).reshape(RESAMPLES, -1)[:, :weeks]
+    low, high = np.quantile(of(lambda side: side[drawn].sum(axis=1)), [0.025, 0.975])
+    return Change(float(of(np.sum)), float(low), float(high))
+
+
+def choose(trace: str, policy: str, made: Mapping[str, tuple[Half, Half]]) -> Choice:
+    """The setting with the least metric in the first half, if even the upper end of its interval is below the limits;
+    else the limits."""
+    none = Change(0.0, 0.0, 0.0)
+    base = made["limit"]
+    tried = {name: (change(base[0], one[0]), change(base[1], one[1])) for name, one in made.items() if name != "limit"}
+    oracle = tried.pop("runtime")[1]
+    sure = {name: first.value for name, (first, _) in tried.items() if first.high < 0}
+    name = min(sure, key=lambda one: sure[one]) if sure else "limit"
+    first, last = tried.get(name, (none, none))
+    return Choice(trace, policy, name, first, last, oracle, tried)
+
+
+def _calibration(runs: Runs, tasks: Mapping[tuple[str, str, str], Any], trace: str) -> list[dict[str, Any]]:
+    names = ["limit", "recent", *(f"quantile:level={level}" for level in LEVELS)]
+    if any((trace, "list-reg", name) not in tasks for name in names):
+        return []
+    made = {name: schedule(runs.store, tasks[trace, "list-reg", name]) for name in names}
+    ran = made["limit"].workload.runtime
+    counted = slice(len(ran) // LEARNING, None)
+    rows = []
+    for level in LEVELS:
+        before, by = ended_within(made[f"quantile:level={level}"].said[counted], ran[counted])
+        losses = {
+            name: pinball_s(made[key].said[counted], ran[counted], level)
+            for name, key in (("ours", f"quantile:level={level}"), ("limit", "limit"), ("recent", "recent"))
+        }
+        rows.append({"trace": trace, "level": level, "before": before, "by": by, **losses})
+    return rows
+
+
+def _added(tasks: Mapping[tuple[str, str, str], Any], facts: Mapping[str, Any]) -> float | None:
+    """CPU seconds that our predictor adds to a replay of SDSC-BLUE."""
+    keys = [("SDSC-BLUE", "easy-sjbf", name) for name in ("limit", "quantile:level=0.8")]
+    if any(key not in tasks for key in keys):
+        return None
+    before, after = (facts[tasks[key].name]["cpu_s"] for key in keys)
+    return float(after - before)
+
+
+def _statements(
+    choices: Sequence[Choice], calibration: Sequence[Mapping[str, Any]], added: float | None
+) -> list[Statement]:
+    said = []
+    for policy, metric in SERVES.items():
+        mine = [one for one in choices if one.policy == policy]
+        if not mine:
+            continue
+        good = sum(one.verdict in ("better", "equal, little to gain") for one in mine)
+        worst = max(one.last.value for one in mine)
+        asked = len(mine) if metric == "bsld" else min(4, len(mine))
+        words = ", ".join(f"{one.trace} {100 * one.last.value:+.1f} % ({one.name})" for one in mine)
+        said.append(
+            Statement(
+                f"{METRICS[metric]} with {policy} against limits",
+                words,
+                "yes" if good >= asked and worst <= WORSE else "in part" if good else "no",
+            )
+        )
+    if calibration:
+        off = max(max(row["before"] - row["level"], row["level"] - row["by"]) for row in calibration)
+        said.append(
+            Statement("calibrated within 2 points", f"{100 * max(off, 0):.1f} points off at most", off <= LITTLE)
+        )
+        for name in ("limit", "recent"):
+            less = sum(row["ours"] < row[name] for row in calibration)
+            ratio = max(row["ours"] / row[name] for row in calibration)
+            said.append(
+                Statement(
+                    f"pinball loss below that of `{name}`",
+                    f"{less} of {len(calibration)} cells; {ratio:.3f} times at most",
+                    "yes" if less == len(calibration) else "in part",
+                )
+            )
+    if added is not None:
+        said.append(Statement(f"at most {BUDGET_S} s of CPU for SDSC-BLUE", f"{added:.0f} s", added <= BUDGET_S))
+    return said
+
+
+def _summary(said: Sequence[Statement], missing: int) -> str:
+    rest = f" {missing} runs of the study are not in the store: what needs them is left out." if missing else ""
+    return f"""
+# Our quantiles of run times
+
+`quantile` says the time that a share of the jobs ends within, learned and calibrated while it runs
+([predictors](../predictors.md#a-quantile-of-the-run-time)). Here is what it does to schedules, beside the users' limits
+and the run times themselves. {held(said)}.{rest}
+"""
+
+
+HOW: Final = """
+## What it does to schedules
+
+Each trace is replayed whole with each setting. Settings are chosen on the jobs submitted in the first half of the
+time, and figures are of those submitted in the last: the setting with the least metric in the first half, if even the
+upper end of its 95 % interval over weeks is below the limits; else the limits stay. Changes are in per cent against
+limits, with 95 % intervals over weeks (neighbouring weeks resampled together); "known" is with the run times
+themselves.
+"""
+
+
+def _table(policy: str, choices: Sequence[Choice]) -> str:
+    if not choices:
+        return ""
+    rows = []
+    for one in choices:
+        first, last = ("", "0") if one.name == "limit" else (one.first.text, one.last.text)
+        rows.append([one.trace, one.name, first, last, one.oracle.text, one.verdict])
+    head = [
+        f"{METRICS[SERVES[policy]]}, {policy}",
+        "chosen",
+        "first half, %",
+        "last half, %",
+        "known, last half, %",
+        "",
+    ]
+    return grid(head, rows)
+
+
+def _calibration_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    head = ["trace", "level, %", "ended before, %", "ended by, %", "pinball, s", "of the limit, s", "of Last2, s"]
+    body = [
+        [row["trace"], f"{100 * row['level']:g}", f"{100 * row['before']:.1f}", f"{100 * row['by']:.1f}",
+         *(f"{row[key]:,.1f}" for key in ("ours", "limit", "recent"))]
+        for row in rows
+    ]  # fmt: skip
+    return "Under list-reg, without the first tenth of the jobs.\n\n" + grid(head, body)
+
+
+def _all(choices: Sequence[Choice]) -> str:
+    names = list(dict.fromkeys(name for one in choices for name in one.tried))
+    short = [name.removeprefix("quantile:level=").replace(",correct=again", " a") for name in names]
+    rows = []
+    for one in choices:
+        cells = []
+        for name in names:
+            pair = one.tried.get(name)
+            cells.append("" if pair is None else f"{100 * pair[0].value:+.1f} / {100 * pair[1].value:+.1f}")
+        rows.append([one.trace, one.policy, *cells])
+    return grid(["trace", "policy", *short], rows)
