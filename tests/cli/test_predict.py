@@ -53,6 +53,15 @@ def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) ->
     assert "no estimate 'guess': choose from" in wrong.stderr
 
 
+def test_check_says_which_clause_is_broken() -> None:
+    kept = run("predict", "check", "recent", "--cases", "3", "--json")
+    assert kept.returncode == 0
+    assert set(lines(kept)[0]["clauses"].values()) == {"kept"}
+    broken = run("predict", "check", "runtime", "--cases", "3")
+    assert broken.returncode == 1
+    assert "BROKEN  no peeking" in broken.stdout
+
+
 @needs_traces
 @pytest.mark.parametrize(
     ("log", "published"),

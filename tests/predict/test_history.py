@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dovetail.engine.contract import random_workload
+from dovetail.engine.contract import busy_workload, check_predictor
 from dovetail.engine.replay import finished, replay
 from dovetail.engine.said import said_by
 from dovetail.engine.whole import new_replay
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import observe, outlived, predicted
+from dovetail.kernels.learning import Learner, observe, outlived, predicted
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Workload
@@ -30,13 +30,7 @@ NAMES = [f"{name}:correct={correct}" for name in LEARNED for correct in CORRECTI
 
 
 def busy(seed: int) -> tuple[Workload, Cluster]:
-    """A random workload of few users and programs, whose limits are often far above the run times."""
-    rng = np.random.default_rng(seed)
-    workload, cluster = random_workload(rng)
-    n, columns = len(workload), dict(workload.columns)
-    columns["name"], columns["queue"] = rng.integers(0, 2, n), rng.integers(0, 2, n)
-    columns["limit"] = np.maximum(workload.runtime, rng.choice([1, 30, 200, 9000], n))
-    return replace(workload, columns=columns), cluster
+    return busy_workload(np.random.default_rng(seed))
 
 
 def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple[Schedule, Ints]:
@@ -124,32 +118,44 @@ def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
             assert outlived(said[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
 
 
-@pytest.mark.parametrize("name", [*LEARNED, "survival:risk=0.3", "quantile:correct=again"])
-def test_no_look_into_the_future(name: str) -> None:
-    """What is said of a job depends only on what had ended by then: all else may be otherwise."""
-    for seed in range(30):
-        rng = random.Random(seed)
-        workload, cluster = busy(seed)
-        made, said = run(workload, cluster, "list-reg", name)
-        now = int(rng.choice(made.arrive.tolist()))
-        columns = dict(workload.columns)
-        still = made.end > now
-        other = np.array([rng.randint(1, int(limit)) for limit in workload.limit], np.int64)
-        ran = np.maximum(now - made.start, 0)
-        columns["runtime"] = np.where(
-            still, np.clip(other, np.minimum(ran + 1, workload.limit), workload.limit), workload.runtime
-        )
-        again, also = run(replace(workload, columns=columns), cluster, "list-reg", name)
-        assert np.array_equal(made.start[made.start <= now], again.start[made.start <= now])
-        assert np.array_equal(said[made.arrive <= now], also[made.arrive <= now]), (name, seed)
+@pytest.mark.parametrize("name", [*NAMES, "survival:risk=0.3"])
+def test_the_contract_is_kept(name: str) -> None:
+    assert [finding for finding in check_predictor(predictor(name), cases=20) if finding.broken] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_at_least_a_second_and_at_most_the_limit(name: str) -> None:
-    for seed in range(5):
-        workload, cluster = busy(seed)
-        said = run(workload, cluster, "list-reg", name)[1]
-        assert np.all((said >= 1) & (said <= workload.limit))
+class Peeks(Predictor):
+    """Knows a run time before the job has ended, says nothing of some, and changes its mind."""
+
+    name = "peeks"
+    times: Ints
+
+    def __init__(self, fault: str) -> None:
+        self.fault, self.asked_so_far = fault, itertools.count()
+
+    def __deepcopy__(self, memo: object) -> Peeks:
+        return self  # so what it remembers is not forgotten
+
+    def learner(self, workload: Workload) -> Learner:
+        self.times = workload.runtime
+        return super().learner(workload)
+
+    def estimate(self, job: Job) -> float:
+        if self.fault == "no peeking":
+            return float(self.times[job.number])
+        if self.fault == "deterministic":
+            return 1.0 + next(self.asked_so_far)
+        return -1.0
+
+    def observe(self, job: Job, runtime_s: int) -> None:
+        """Learns nothing."""
+
+
+@pytest.mark.parametrize("fault", ["positive", "deterministic", "no peeking"])
+def test_the_contract_is_seen_to_be_broken(fault: str) -> None:
+    broken = [finding.clause.split(":")[0] for finding in check_predictor(Peeks(fault), cases=20) if finding.broken]
+    assert fault in broken
+    assert len(broken) <= (3 if fault == "deterministic" else 1)
+    assert [one.broken != "" for one in check_predictor(predictor("runtime"), cases=20)] == [False, False, True, False]
 
 
 def test_a_predictor_begins_anew_in_each_replay() -> None:

@@ -60,7 +60,8 @@ def test_steps_are_those_of_the_loop() -> None:
             x = ours._asked[job.number].tolist()
             assert len(x) == 1 + 18 + 18 + 153
             if slow.w:
-                assert said == pytest.approx(abs(sum(w * value for w, value in zip(slow.w, x, strict=True))), rel=1e-6)
+                value = abs(sum(w * value for w, value in zip(slow.w, x, strict=True)))
+                assert said == pytest.approx(max(1, value), rel=1e-6)
             open_jobs.append((job, ran, x))
             if len(open_jobs) > 4:
                 job, ran, x = open_jobs.pop(0)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dovetail.cli.prepare import Json, print_json
+
+if TYPE_CHECKING:
+    from dovetail.engine.contract import Finding
 
 
 def check_command(
@@ -18,12 +22,17 @@ def check_command(
     """Check that a policy keeps the contract, on small random workloads."""
     from dovetail.engine.contract import check_policy
     from dovetail.policies.registry import policy as policy_named
+
+    show(policy, "policy", check_policy(policy_named(policy), cases=cases, seed=seed), cases, as_json)
+
+
+def show(name: str, kind: str, findings: Sequence[Finding], cases: int, as_json: bool) -> None:
+    """Print what was found; a broken clause ends the command with 1."""
     from dovetail.units import printable
 
-    findings = check_policy(policy_named(policy), cases=cases, seed=seed)
     broken = [finding for finding in findings if finding.broken]
     if as_json:
-        print_json({"policy": policy, "cases": cases, "clauses": {f.clause: f.broken or "kept" for f in findings}})
+        print_json({kind: name, "cases": cases, "clauses": {f.clause: f.broken or "kept" for f in findings}})
     else:
         for finding in findings:
             typer.echo(f"{'BROKEN' if finding.broken else 'kept  '}  {finding.clause}")

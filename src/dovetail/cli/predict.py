@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli.check import show
 from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json
 from dovetail.cli.replay import replayed, warmed
 from dovetail.errors import SettingError
@@ -120,6 +121,20 @@ def advise_command(
         if limit_s is not None:
             text = duration(limit_s)
         typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: ask for {text}")
+
+
+@app.command("check")
+def check_command(
+    estimate: Annotated[str, typer.Argument(help="path/to/file.py:Name, or the name of a built-in predictor.")],
+    cases: Annotated[int, typer.Option(min=1, help="Random workloads per clause.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Which random workloads.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Check that a predictor keeps the contract, on small random workloads."""
+    from dovetail.engine.contract import check_predictor
+    from dovetail.predict.registry import predictor
+
+    show(estimate, "estimate", check_predictor(predictor(estimate), cases=cases, seed=seed), cases, as_json)
 
 
 def _calibration(workload: Workload, policy: Policy) -> list[dict[str, Any]]:

@@ -1,20 +1,26 @@
-"""The contract that every policy must keep, as checks on small random workloads. `dovetail check` runs them."""
+"""The contracts that policies and predictors must keep, as checks on small random workloads. `dovetail check` and
+`dovetail predict check` run them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
 from dovetail.engine.replay import checked, replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import PolicyError
+from dovetail.kernels.learning import Learner
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy
+from dovetail.policies.registry import policy as policy_named
+from dovetail.predict.base import Job, Predictor
 from dovetail.referee import check_plan, check_schedule
 
 
@@ -32,18 +38,29 @@ class _BrokenError(Exception):
 
 def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Finding]:
     """Try every clause on so many random workloads. The first case that breaks a clause is described."""
+    return _findings(_CLAUSES, policy, "decide", cases, seed)
+
+
+def check_predictor(predictor: Predictor, *, cases: int = 100, seed: int = 1) -> list[Finding]:
+    """The same for a predictor."""
+    return _findings(_PREDICTOR_CLAUSES, predictor, "the predictor", cases, seed)
+
+
+def _findings(
+    clauses: Mapping[str, Callable[[Any, np.random.Generator], None]], subject: Any, who: str, cases: int, seed: int
+) -> list[Finding]:
     findings = []
-    for clause, test in _CLAUSES.items():
+    for clause, test in clauses.items():
         broken = ""
         for case in range(cases):
             rng = np.random.Generator(np.random.PCG64([seed, case]))
             try:
-                test(policy, rng)
+                test(subject, rng)
             except (_BrokenError, PolicyError) as error:
                 broken = f"workload {case}: {error}"
                 break
             except Exception as error:
-                broken = f"workload {case}: decide raised {type(error).__name__}: {error}"
+                broken = f"workload {case}: {who} raised {type(error).__name__}: {error}"
                 break
         findings.append(Finding(clause, broken))
     return findings
@@ -146,4 +163,86 @@ _CLAUSES: dict[str, Callable[[Policy, np.random.Generator], None]] = {
     "no peeking: later submissions do not change earlier starts": _no_peeking,
     "time shift: the same workload later gives the same schedule later": _time_shift,
     "whole run equals event by event": _same_engine,
+}
+
+
+_ORDER = policy_named("list-reg")
+
+
+class _Watched(Predictor):
+    """A predictor that is asked in Python, and must say a positive number of seconds."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self.predictor, self.name, self.correct = predictor, predictor.name, predictor.correct
+
+    def estimate(self, job: Job) -> float:
+        value = self.predictor.estimate(job)
+        if not (isfinite(value) and value > 0):
+            raise _BrokenError(f"{value} s is said of job {job.number}")
+        return value
+
+    def observe(self, job: Job, runtime_s: int) -> None:
+        self.predictor.observe(job, runtime_s)
+
+    def learner(self, workload: Workload) -> Learner:
+        return self.predictor.learner(workload)
+
+
+def busy_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
+    """A random workload of few users and programs, with limits that are often far too long."""
+    workload, cluster = random_workload(rng)
+    n, columns = len(workload), dict(workload.columns)
+    columns["name"], columns["queue"] = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    columns["limit"] = np.maximum(workload.runtime, rng.choice([1, 30, 200, 9000], n))
+    return replace(workload, columns=columns), cluster
+
+
+def _positive(predictor: Predictor, rng: np.random.Generator) -> None:
+    workload, cluster = busy_workload(rng)
+    estimate = _Watched(predictor) if predictor.asked else predictor
+    said = replay(workload, _ORDER, cluster=cluster, estimate=estimate).said
+    wrong = np.flatnonzero((said < 1) | (said > workload.limit))
+    if len(wrong):
+        raise _BrokenError(f"{said[wrong[0]]} s is said of job {wrong[0]}, whose limit is {workload.limit[wrong[0]]} s")
+
+
+def _says_again(predictor: Predictor, rng: np.random.Generator) -> None:
+    workload, cluster = busy_workload(rng)
+    first, again = (replay(workload, _ORDER, cluster=cluster, estimate=predictor).said for _ in range(2))
+    _same_said(first, again, "in a second replay")
+
+
+def _same_by_event(predictor: Predictor, rng: np.random.Generator) -> None:
+    workload, cluster = busy_workload(rng)
+    whole, stepped = (
+        replay(workload, _ORDER, cluster=cluster, estimate=predictor, event_by_event=one).said for one in (False, True)
+    )
+    _same_said(whole, stepped, "when asked event by event")
+
+
+def _knows_no_future(predictor: Predictor, rng: np.random.Generator) -> None:
+    """Jobs that have not ended by some moment get other run times: what was said until then may not change."""
+    workload, cluster = busy_workload(rng)
+    made = replay(workload, _ORDER, cluster=cluster, estimate=predictor)
+    now = int(rng.choice(made.arrive))
+    least = np.minimum(np.maximum(now - made.start, 0) + 1, workload.limit)
+    other = np.clip(rng.integers(1, workload.limit + 1), least, workload.limit)
+    columns = {**workload.columns, "runtime": np.where(made.end > now, other, workload.runtime)}
+    again = replay(replace(workload, columns=columns), _ORDER, cluster=cluster, estimate=predictor)
+    by_then = made.arrive <= now
+    _same_said(made.said[by_then], again.said[by_then], "depending on run times that are not known yet")
+
+
+def _same_said(first: Ints, second: Ints, how: str) -> None:
+    differ = np.flatnonzero(first != second)
+    if len(differ):
+        job = differ[0]
+        raise _BrokenError(f"{first[job]} s is said of job {job}, and {second[job]} s {how}")
+
+
+_PREDICTOR_CLAUSES: dict[str, Callable[[Predictor, np.random.Generator], None]] = {
+    "positive: a number of seconds is said of every job": _positive,
+    "deterministic: each replay begins anew and says the same": _says_again,
+    "no peeking: run times that are not known yet change nothing": _knows_no_future,
+    "whole run equals event by event": _same_by_event,
 }

@@ -66,7 +66,7 @@ class Online(Predictor):
         user = self._users[job.user]
         self._asked[job.number] = features = _polynomial(_features(job, user))
         user.there[job.number] = (job.submit, job.size)
-        return abs(float(self._weights @ features))
+        return max(1.0, abs(float(self._weights @ features)))
 
     def observe(self, job: Job, runtime_s: int) -> None:
         self._learn(self._asked.pop(job.number), runtime_s, 1 + log(job.size * runtime_s))
