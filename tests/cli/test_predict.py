@@ -11,6 +11,7 @@ import pytest
 from dovetail.engine.replay import replay
 from dovetail.metrics.estimates import ended_within, pinball_s, r2
 from dovetail.policies.registry import policy
+from dovetail.studies.content import content
 from dovetail.studies.store import Store
 from dovetail.workloads.source import read_workload
 from tests.cli.test_cli import lines, run
@@ -23,7 +24,10 @@ def test_every_predictor_under_every_policy_beside_the_limits(tmp_path: Path) ->
     rows = lines(
         run("predict", "evaluate", trace, "-p", "easy", "-p", "list-reg", "-e", "recent", "-e", "runtime", "--json")
     )
-    rows, calibration = rows[:6], rows[6:]
+    assert {row["table"] for row in rows} == {"estimates"}
+    more = lines(run("predict", "evaluate", trace, "-p", "easy", "-e", "quantile", "--json"))
+    calibration = [row for row in more if row["table"] == "calibration"]
+    assert len(more) == 2 + len(calibration)
     assert [(row["policy"], row["estimate"]) for row in rows] == [
         (name, said) for name in ("easy", "list-reg") for said in ("limit", "recent", "runtime")
     ]
@@ -102,6 +106,10 @@ def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:
     assert run("study", "run", study, "--store", tmp_path / "s").returncode == 0
     store = Store(tmp_path / "s")
     schedules = {one.estimate: one for name in store.names() if (one := store.schedule(name)) is not None}
+    cases = {case.estimate: case.with_limits for case in content(store).cases}
+    assert cases["limit"] is None
+    assert cases["recent"] is not None
+    assert cases["recent"]().estimate == "limit"
     for name, kept in schedules.items():
         again = replay(kept.workload, policy("easy"), estimate=name)
         assert np.array_equal(kept.said, again.said)

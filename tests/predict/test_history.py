@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dovetail.predict.base import CORRECTIONS, Job, Predictor
 from dovetail.predict.history import Survival
 from dovetail.predict.registry import LEARNED, predictor
 from dovetail.referee import check_schedule
+from dovetail.workloads.synthetic import lublin
 from tests.slow import predict as slow
 
 POLICIES = ("list-reg", "easy-sjbf", "list-laf", "conservative", "list:slack=0.5", "plan-af:decodes=3")
@@ -100,8 +102,12 @@ def test_corrections_against_obvious_code() -> None:
 
 def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
     rng = random.Random(2)
-    for seed in range(40):
+    for seed in range(41):
         workload, _ = busy(seed)
+        if seed == 40:  # more than are looked at; and users of whom no job has ended
+            workload = lublin(200, 16, seed=1, load=0.9)
+            users = np.minimum(np.arange(200) // 60, 2) + (np.arange(200) == 199)
+            workload = replace(workload, columns={**workload.columns, "user": users})
         said = [said_by(workload, one) for one in ("quantile:correct=again", slow.SlowQuantile("limit", 0.8))]
         for one in said:  # the same schedule for both
             for number in range(len(workload)):
@@ -156,6 +162,28 @@ def test_the_contract_is_seen_to_be_broken(fault: str) -> None:
     assert fault in broken
     assert len(broken) <= (3 if fault == "deterministic" else 1)
     assert [one.broken != "" for one in check_predictor(predictor("runtime"), cases=20)] == [False, False, True, False]
+
+
+def test_a_copy_has_learned_the_same() -> None:
+    for seed in range(10):
+        workload, cluster = busy(seed)
+        middle = int(np.median(workload.submit))
+        for name in ("quantile:correct=again", "online"):
+            said = said_by(workload, name)
+            rule = policy("list-reg").rule(stop_for_news=said.asked)  # type: ignore[attr-defined]
+            one = new_replay(workload, cluster, rule, said.learner)
+            one.on_news = said.told
+            one.advance(middle)
+            other = one.copy()
+            one.advance()
+            if said.asked and other.waiting.size + other.started < len(workload):
+                with pytest.raises(SettingError, match="cannot go on as a copy"):
+                    other.advance()
+            elif not said.asked:
+                other.advance()
+                assert np.array_equal(one.run.jobs, other.run.jobs)
+                assert np.array_equal(one.learner.first, other.learner.first)
+                assert np.array_equal(one.learner.guesses.weights, other.learner.guesses.weights)
 
 
 def test_a_predictor_begins_anew_in_each_replay() -> None:

@@ -134,13 +134,18 @@ class SlowQuantile(Slow):
 
     def again(self, job: Job, ran: int) -> int:
         """What is expected of a job that has run so long."""
+        self.welcome(job)
         return max(min(int(self.shifted(job, self.guesses(job, ran)) + 0.5), job.limit), ran + 1)
 
-    def estimate(self, job: Job) -> float:
-        self.made[job.number] = made = self.guesses(job)
+    def welcome(self, job: Job) -> None:
+        """A user of whom no job has ended has the weights of all jobs."""
         if not self.alike(job, ("user",)):
             self.weights[job.user] = list(self.weights[None])
             self.squares[job.user] = [0.05 * square for square in self.squares[None]]
+
+    def estimate(self, job: Job) -> float:
+        self.made[job.number] = made = self.guesses(job)
+        self.welcome(job)
         value = self.shifted(job, made)
         self.said[job.number] = max(1, min(job.limit, int(value + 0.5)))
         return value

@@ -27,13 +27,17 @@ def test_the_tables_have_every_cell() -> None:
 def test_what_is_said_of_the_tables_depends_on_ours() -> None:
     changes = {("list-reg", "Runtime", "KTH-SP2"): (-0.6, -0.6), ("list-reg", "Last2", "KTH-SP2"): (25.0, 17.9)}
     fits = {("list-reg", "Last2", "KTH-SP2"): (0.33, 0.33)}
+    assert [one.verdict for one in _said_of_tables(changes, fits)] == ["yes"] * 4
+    assert _said_of_tables({}, {}) == []
+    changes["list-reg", "SP-2%", "KTH-SP2"] = (0.4, 0.6)
     assert [one.verdict for one in _said_of_tables(changes, fits)] == ["yes"] * 5
+    changes["list-reg", "SP-2%", "KTH-SP2"] = (3.0, 0.6)
     changes["list-reg", "Last2", "KTH-SP2"] = (-25.0, 17.9)
     changes["list-reg", "Runtime", "KTH-SP2"] = (-0.8, -0.6)
     fits["list-reg", "Last2", "KTH-SP2"] = (0.4, 0.33)
     verdicts = [one.verdict for one in _said_of_tables(changes, fits)]
-    assert verdicts == ["in part", "no", "in part", "in part", "yes"]
-    assert "| Last2 | -25.0 (+17.9) | - (+439.4) |" in _table("P2SF", changes, "list-reg", "+.1f")
+    assert verdicts == ["in part", "no", "in part", "in part", "no"]
+    assert "| Last2 | -25.0 (+17.9) | - (+439.4) |" in _table("P2SF", changes, "list-reg", TABLE_III, "+.1f")
 
 
 @pytest.mark.parametrize(
@@ -73,5 +77,14 @@ def chosen(first: float, last: float, known: float = 0.5) -> Choice:
 def test_the_first_half_chooses_and_the_last_is_shown() -> None:
     assert (chosen(0.9, 1.2).name, chosen(1.1, 0.5).name) == ("q", "limit")
     assert (chosen(0.9, 1.2).verdict, chosen(0.9, 0.8).verdict) == ("worse", "better")
-    assert (chosen(1.1, 0.5).verdict, chosen(1.1, 0.5, known=0.99).verdict) == ("equal", "equal, little to gain")
+    assert (chosen(1.1, 0.5).verdict, chosen(1.1, 0.5).good) == ("limits stay", False)
+    assert chosen(1.1, 0.5, known=0.99).good
     assert chosen(0.9, 0.8).last.value == pytest.approx(-0.2)
+
+
+def test_few_weeks_make_no_interval_and_choose_nothing() -> None:
+    short = Half(np.ones(5), np.ones(5))
+    less = Half(0.5 * short.top, short.bottom)
+    assert (change(short, less).low, change(short, less).high) == (-np.inf, np.inf)
+    made = {"limit": (short, short), "runtime": (less, less), "q": (less, less)}
+    assert choose("t", "easy", made).name == "limit"

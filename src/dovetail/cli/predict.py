@@ -31,8 +31,6 @@ _ESTIMATES = (
 )
 _METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
 _LEVELS = (0.5, 0.8, 0.95, 0.99)
-_LEARNING = 10
-"""One in so many jobs, the first ones, is not counted where calibration is shown."""
 
 
 @app.command("evaluate")
@@ -68,7 +66,7 @@ def evaluate_command(
         for name in asked:
             schedule, cpu_s = replayed(workload, one, name, 0)
             metrics = summarize(schedule)
-            row: dict[str, Any] = {"trace": workload.name, "policy": one.name, "estimate": name}
+            row: dict[str, Any] = {"table": "estimates", "trace": workload.name, "policy": one.name, "estimate": name}
             said, ran = schedule.said, workload.runtime
             row |= {"r2": r2(said, ran), "mean_error_s": mean_error_s(said, ran), "outlived": outlived(said, ran)}
             row["pinball_s"] = {str(level): pinball_s(said, ran, level) for level in _LEVELS}
@@ -80,13 +78,14 @@ def evaluate_command(
             rows.append(row)
             if as_json:
                 print_json(row)
-    calibration = _calibration(workload, chosen[0])
+    calibration = _calibration(workload, chosen[0]) if any(one.startswith("quantile") for one in asked) else []
     if as_json:
         for row in calibration:
             print_json(row)
         return
     _table(rows)
-    _calibration_table(calibration)
+    if calibration:
+        _calibration_table(calibration)
 
 
 @app.command("advise")
@@ -138,25 +137,20 @@ def check_command(
 
 
 def _calibration(workload: Workload, policy: Policy) -> list[dict[str, Any]]:
-    """How often jobs end within their quantiles, when the first jobs have been learned from."""
-    from dovetail.metrics.estimates import ended_within, pinball_s
+    """How often jobs end within their quantiles."""
+    from dataclasses import asdict
 
-    counted = slice(len(workload) // _LEARNING, None)
-    ran = workload.runtime[counted]
+    from dovetail.metrics.estimates import calibration
 
     def said(name: str) -> Ints:
-        return replayed(workload, policy, name, 0)[0].said[counted]
+        return replayed(workload, policy, name, 0)[0].said
 
     limit, recent = said("limit"), said("recent")
-    rows = []
-    for level in _LEVELS:
-        ours = said(f"quantile:level={level}")
-        before, by = ended_within(ours, ran)
-        row = {"trace": workload.name, "policy": policy.name, "jobs": len(ran), "level": level}
-        row |= {"ended_before": before, "ended_by": by, "pinball_s": pinball_s(ours, ran, level)}
-        row |= {"pinball_limit_s": pinball_s(limit, ran, level), "pinball_recent_s": pinball_s(recent, ran, level)}
-        rows.append(row)
-    return rows
+    about = {"table": "calibration", "trace": workload.name, "policy": policy.name}
+    return [
+        about | asdict(calibration(level, said(f"quantile:level={level}"), limit, recent, workload.runtime))
+        for level in _LEVELS
+    ]
 
 
 def _number(workload: Workload, column: str, text: str) -> int:

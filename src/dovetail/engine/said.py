@@ -46,6 +46,8 @@ class Said:
 
     def told(self, replay: Replay, ended: Ints, arrived: Ints) -> None:
         """Let the predictor observe what ended, and estimate what arrived."""
+        if replay.learner.first is not self.learner.first:
+            raise SettingError("a replay whose predictor is asked in Python cannot go on as a copy")
         self.ask(ended, arrived)
         replay.estimate[arrived] = self.learner.first[arrived]
 

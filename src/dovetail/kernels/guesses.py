@@ -148,7 +148,8 @@ def _blend(guesses: Guesses, who: int, made: Floats) -> float:
 
 @inner
 def guess(learner: Any, runtime: Ints, job: int, ran: int) -> float:
-    """The quantile of a job that has run for `ran` seconds; at its arrival, 0, the guesses are kept."""
+    """The quantile of a job that has run for `ran` seconds; at its arrival, 0, the guesses are kept. A group in which
+    no job has ended has the weights of all jobs, as they are now."""
     guesses = learner.guesses
     made = guesses.made[job] if ran == 0 else guesses.values[2]
     at = 0

@@ -190,6 +190,7 @@ def outlived(learner: Learner, runtime: Ints, job: int, ran: int) -> int:
     elif learner.correction == AGAIN:
         estimate = whole_seconds(guess(learner, runtime, job, ran), limit)
     elif learner.correction == DOUBLE:
+        estimate = max(estimate, 1)
         while estimate <= ran:
             estimate *= 2
     elif learner.correction == STEPS:

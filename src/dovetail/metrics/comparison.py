@@ -151,8 +151,6 @@ def _paired(base: Floats, other: Floats) -> Floats:
 
 def _interval(both: Floats, confidence: float, resamples: int, seed: int, block: int) -> tuple[float, float]:
     """Bootstrap interval of the change: circular blocks of neighbouring pairs, percentiles of the resampled change."""
-    from scipy.special import ndtr, stdtrit
-
     pairs = both.shape[1]
     pieces = pairs / block
     if pieces < FEWEST or _alike(both):
@@ -169,10 +167,19 @@ def _interval(both: Floats, confidence: float, resamples: int, seed: int, block:
             sums[side, part] = from_here[side].take(first[:, 1:]).sum(axis=1) + rest_from_here[side].take(first[:, 0])
     if bool((sums[0] <= 0).any()):
         return nan, nan
-    # A resample varies less than the data by sqrt((m - 1) / m), and a normal tail is thinner than Student's: with
-    # few pieces plain percentiles are too narrow, so the tails that are cut off are made smaller (Hesterberg 2015).
+    return cut(sums[1] / sums[0] - 1, pieces, confidence)
+
+
+def cut(resampled: Floats, pieces: float, confidence: float) -> tuple[float, float]:
+    """The interval that is left of resampled values when the tails are cut off; of so many pieces, 2 or more.
+
+    A resample varies less than the data by sqrt((m - 1) / m), and a normal tail is thinner than Student's: with few
+    pieces plain percentiles are too narrow, so the tails that are cut off are made smaller (Hesterberg 2015).
+    """
+    from scipy.special import ndtr, stdtrit
+
     tail = float(ndtr(-stdtrit(pieces - 1, (1 + confidence) / 2) * sqrt(pieces / (pieces - 1))))
-    low, high = np.quantile(sums[1] / sums[0] - 1, [tail, 1 - tail])
+    low, high = np.quantile(resampled, [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import fsum, nan
+from typing import Final
 
 import numpy as np
 
@@ -32,6 +34,33 @@ def ended_within(said: Ints, runtime: Ints) -> tuple[float, float]:
     """Shares of jobs that end before, and no later than, what was said. A quantile is calibrated if its level is
     between them: many jobs run exactly to their limits."""
     return (float(np.mean(runtime < said)), float(np.mean(runtime <= said))) if len(runtime) else (nan, nan)
+
+
+LEARNING: Final = 10
+"""One in so many jobs, the first ones, is not counted where calibration is shown."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How a quantile fared, when the first jobs had been learned from."""
+
+    level: float
+    jobs: int
+    ended_before: float
+    ended_by: float
+    """Shares of jobs that ended before, and by, what was said."""
+    pinball_s: float
+    pinball_limit_s: float
+    pinball_recent_s: float
+    """The losses of what was said, of the limits, and of what `recent` said."""
+
+
+def calibration(level: float, said: Ints, limit: Ints, recent: Ints, runtime: Ints) -> Calibration:
+    """Of a quantile of that level, beside the limits and `recent`."""
+    counted = slice(len(runtime) // LEARNING, None)
+    ran = runtime[counted]
+    losses = (pinball_s(one[counted], ran, level) for one in (said, limit, recent))
+    return Calibration(level, len(ran), *ended_within(said[counted], ran), *losses)
 
 
 def pinball_s(said: Ints, runtime: Ints, level: float) -> float:

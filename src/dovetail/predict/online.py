@@ -16,8 +16,8 @@ from dovetail.predict.base import Job, Predictor, between, correction
 Floats = npt.NDArray[np.float64]
 
 DAY_S: Final = 86400
-SQUARES: Final = 18
-PAIRS: Final = tuple(np.array(pair) for pair in np.triu_indices(SQUARES, 1))
+FEATURES: Final = 18
+PAIRS: Final = tuple(np.array(pair) for pair in np.triu_indices(FEATURES, 1))
 """All pairs of two features; the first, the constant 1, is in none."""
 
 
@@ -56,7 +56,7 @@ class Online(Predictor):
         correction(self.correct)
         between("rate", self.rate, 0, 1e9)
         between("penalty", self.penalty, 0, 1e18)
-        many = 1 + 2 * SQUARES + len(PAIRS[0])
+        many = 1 + 2 * FEATURES + len(PAIRS[0])
         self._weights, self._largest, self._squares = np.zeros(many), np.full(many, 1e-9), np.full(many, 1e-9)
         self._norm, self._seen = 1e-9, 1
         self._users: dict[int, _User] = defaultdict(_User)
@@ -126,7 +126,7 @@ class Neighbours(Predictor):
         correction(self.correct)
         between("jobs", self.jobs, 1, 1000)
         between("last", self.last, 1, 10_000)
-        self._users: dict[int, deque[tuple[float, ...]]] = defaultdict(lambda: deque(maxlen=self.last))
+        self._users: dict[int, deque[tuple[float, ...]]] = {}
 
     def estimate(self, job: Job) -> float:
         known = self._users.get(job.user)
@@ -139,7 +139,7 @@ class Neighbours(Predictor):
         return float(past[nearest, 4].mean())
 
     def observe(self, job: Job, runtime_s: int) -> None:
-        self._users[job.user].append((*_place(job), float(runtime_s)))
+        self._users.setdefault(job.user, deque(maxlen=self.last)).append((*_place(job), float(runtime_s)))
 
 
 def _place(job: Job) -> tuple[float, ...]:

@@ -41,6 +41,8 @@ class Case:
     """What else tells this case from others: scenario, span; empty for the trace as it is."""
     remarks: tuple[str, ...] = ()
     """What a reader of this case must know: what was left out, and why nothing could be compared."""
+    with_limits: Callable[[], Schedule] | None = None
+    """Reads the schedule of the baseline with the limits as estimates; None where there is none, or this is it."""
 
     @property
     def title(self) -> str:

@@ -9,6 +9,7 @@ from math import inf, isfinite
 from dovetail.reports.columns import COLUMNS, named, shared
 from dovetail.reports.content import Case, Entry
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
+from dovetail.reports.estimates import estimates_of, gain_figure, gain_of, is_learned, users_figure, within_figure
 from dovetail.reports.lines import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
 from dovetail.reports.panels import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
 from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, Stroke, settings, svg
@@ -75,6 +76,39 @@ def pictures(case: Case, name: str) -> list[Picture]:
                 _wait_area(drawn, f"{name}-area"),
                 _wait_map(case, drawn, f"{name}-map"),
             ]
+        made += _estimates(case, f"{name}-said")
+    return made
+
+
+def _estimates(case: Case, name: str) -> list[Picture]:
+    """What was said of run times under the baseline, if a predictor said it."""
+    if not case.entries or case.entries[0].schedule is None or not is_learned(case.entries[0].schedule()):
+        return []
+    first, schedule = case.entries[0], case.entries[0].schedule()
+    found = estimates_of(schedule)
+    title = "How near estimates were"
+    caption = (
+        f"Share of the jobs that ended within so many times what was said of them, under {named(first.policy)}: the"
+        f" nearer the line is to a step at 1, the better. {found.before:.1%} of the jobs ended before what was said,"
+        f" {found.by:.1%} by then. R2 is {found.r2:.2f} ({found.limit_r2:.2f} for the limits), the mean error"
+        f" {duration(round(found.error_s))} ({duration(round(found.limit_error_s))})."
+    )
+    key = (Key(named(case.estimate), STROKES[0]), Key("limit", STROKES[1]))
+    made = [Picture(title, caption, svg(within_figure(found), f"{name}-within", title), key)]
+    if found.users:
+        title = "Whose run times could be said"
+        caption = "R2 of what was said, for the users with the most jobs. Hollow: that of their limits."
+        users = (Key("better than the limits", Stroke(BETTER, (), "o")), Key("worse", Stroke(WORSE, (), "o")))
+        made.append(Picture(title, caption, svg(users_figure(found), f"{name}-users", title), users))
+    if case.with_limits is not None:
+        title = "Which jobs gained from it"
+        caption = (
+            f"Mean wait under {named(first.policy)} by the share of its limit that a job used: with limits as"
+            f" estimates, and with {named(case.estimate)}."
+        )
+        drawn = gain_figure(gain_of(case.with_limits(), schedule))
+        bars = (Key("limits", Stroke(GREY, (), "s")), Key(named(case.estimate), Stroke(INK, (), "s")))
+        made.append(Picture(title, caption, svg(drawn, f"{name}-gain", title), bars))
     return made
 
 

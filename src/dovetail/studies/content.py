@@ -65,7 +65,16 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
     logs = (store.workload(members[0]["workload_sha256"]) for members in grouped.values())
     return Content(
         title=about["name"],
-        cases=tuple(_case(store, members, about["baseline"], pair) for members in grouped.values()),
+        cases=tuple(
+            _case(
+                store,
+                members,
+                about["baseline"],
+                pair,
+                grouped.get((*key[:3], "limit"), ()) if key[3] != "limit" else (),
+            )
+            for key, members in grouped.items()
+        ),
         command=command,
         notes=tuple(notes),
         thanks=tuple(dict.fromkeys(filter(None, (log.provenance.acknowledge for log in logs)))),
@@ -84,8 +93,8 @@ def series(span: str) -> str:
     return span if span == "all" or ".." in span else span.rpartition(" ")[0]
 
 
-def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str) -> Case:
-    """Runs that differ only in policy, span and seed."""
+def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: Sequence[Row]) -> Case:
+    """Runs that differ only in policy, span and seed. `limits`: the same with limits as estimates."""
     by_policy: dict[str, dict[Key, Row]] = {}
     for row in rows:
         by_policy.setdefault(row["policy"], {})[row["span"], row["seed"]] = row
@@ -122,6 +131,14 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str) -> Case:
         pairing=paired_over(versus, unit if pairing == "runs" else pairing),
         detail=", ".join(filter(None, detail)),
         remarks=tuple(remarks),
+        with_limits=next(
+            (
+                _reader(store, row)
+                for row in limits
+                if (row["policy"], row["span"], row["seed"]) == (policies[0], *shown)
+            ),
+            None,
+        ),
     )
 
 

@@ -62,7 +62,7 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "quantiles",
             PACKING,
             "beside Table III: our predictor, settings chosen on the first half of each trace",
-            "5 of 6 traces; BW201911 could not be had",
+            "as far as it was run: its page says which of 5 traces; BW201911 could not be had",
             20_000,
         ),
         Reproduction(
