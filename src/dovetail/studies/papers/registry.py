@@ -83,7 +83,7 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "planner-table-2",
             CP,
             "Table 2 and Figs. 2 to 7: the planner where the paper has the solver",
-            "5 of 6 traces in full; BW201911 could not be had; no off-line schedules",
+            "5 of 6 traces in full; BW201911 could not be had; off-line schedules of KTH-SP2",
             14_400,
             "planner",
         ),
