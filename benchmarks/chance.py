@@ -17,6 +17,7 @@ import numpy as np
 from dovetail.engine.replay import replay
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
+from dovetail.workloads.scenario import nudge
 from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
@@ -36,8 +37,7 @@ def main() -> None:
             base = summarize(replay(workload, chosen, estimate="limit"))[metric]
             changes = []
             for seed in range(given.seeds):
-                longer = np.random.default_rng(seed).random(len(workload)) < SHARE
-                made = replay(workload, chosen, estimate=np.maximum(workload.limit, 1) + longer)
+                made = replay(nudge(workload, SHARE, seed), chosen, estimate="limit")
                 changes.append(100 * summarize(made)[metric] / base - 100)
             low, high = min(changes), max(changes)
             spread = f"{low:+.1f} to {high:+.1f} %, standard deviation {np.std(changes, ddof=1):.1f} %"

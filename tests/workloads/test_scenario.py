@@ -12,6 +12,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.units import WEEK_S
 from dovetail.workloads.scenario import (
     apply,
+    nudge,
     offered_load,
     sample,
     sample_users,
@@ -151,6 +152,7 @@ def test_a_shift_starts_at_zero() -> None:
         ("span=0d..1d", span(TEN, 0, 86400)),
         ("sample=0.3", sample(TEN, 0.3, 5)),
         ("sample-users=0.5", sample_users(TEN, 0.5, 5)),
+        ("nudge=0.3", nudge(TEN, 0.3, 5)),
         ("shift-to-zero", shift_to_zero(TEN)),
     ],
 )
@@ -179,6 +181,7 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("sample=0", "share"),
         ("sample=1.1", "share"),
         ("sample-users=nan", "share"),
+        ("nudge=2", "share"),
     ],
 )
 def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:
@@ -189,3 +192,11 @@ def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:
 def test_a_negative_seed_is_refused() -> None:
     with pytest.raises(SettingError, match="seed"):
         sample(TEN, 0.5, -1)
+
+
+def test_a_nudge_makes_some_limits_a_second_longer_and_changes_nothing_else() -> None:
+    made = nudge(TEN, 0.3, 5)
+    assert sorted((made.limit - TEN.limit).tolist()) == [0] * 7 + [1] * 3
+    assert all(np.array_equal(made[name], TEN[name]) for name in ("id", "submit", "size", "runtime", "user"))
+    assert not np.array_equal(nudge(TEN, 0.3, 6).limit, made.limit)
+    assert (made.provenance.steps[-1].name, made.provenance.steps[-1].changed) == ("nudge=0.3 seed=5", 3)

@@ -83,6 +83,14 @@ def sample_users(workload: Workload, share: float, seed: int) -> Workload:
     return workload.take(chosen[user], f"sample-users={share:g} seed={seed}")
 
 
+def nudge(workload: Workload, share: float, seed: int) -> Workload:
+    """The limits of a random part of the jobs a second longer. That helps nobody: what it changes is chance."""
+    limit = workload.limit.copy()
+    limit[_choose(len(workload), share, seed)] += 1
+    changed = int(np.sum(limit != workload.limit))
+    return workload.with_columns(Step(f"nudge={share:g} seed={seed}", changed=changed), limit=limit)
+
+
 def shift_to_zero(workload: Workload) -> Workload:
     """All submits earlier by the first one, which becomes 0."""
     first = int(workload.submit[0]) if len(workload) else 0
@@ -147,7 +155,7 @@ def _between(text: str) -> tuple[int, int]:
         raise SettingError(str(error)) from None
 
 
-RANDOM: Final = ("sample", "sample-users")
+RANDOM: Final = ("sample", "sample-users", "nudge")
 """Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
@@ -156,6 +164,7 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
     "span": ("span=BEGIN..END", lambda w, text, seed: span(w, *_between(text))),
     "sample": ("sample=SHARE", lambda w, text, seed: sample(w, _number(text), seed)),
     "sample-users": ("sample-users=SHARE", lambda w, text, seed: sample_users(w, _number(text), seed)),
+    "nudge": ("nudge=SHARE", lambda w, text, seed: nudge(w, _number(text), seed)),
     "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
 }
 
