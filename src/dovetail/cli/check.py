@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     from dovetail.engine.contract import Finding
 
 
+Cases = Annotated[int, typer.Option(min=1, help="Random workloads per clause.")]
+Seed = Annotated[int, typer.Option(min=0, help="Which random workloads.")]
+
+
 def check_command(
     policy: Annotated[str, typer.Argument(help="path/to/file.py:Name, or the name of a built-in policy.")],
-    cases: Annotated[int, typer.Option(min=1, help="Random workloads per clause.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Which random workloads.")] = 1,
+    cases: Cases = 100,
+    seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
     """Check that a policy keeps the contract, on small random workloads."""

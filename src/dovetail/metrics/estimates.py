@@ -36,6 +36,8 @@ def ended_within(said: Ints, runtime: Ints) -> tuple[float, float]:
     return (float(np.mean(runtime < said)), float(np.mean(runtime <= said))) if len(runtime) else (nan, nan)
 
 
+LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
+"""Quantiles whose calibration and losses are shown."""
 LEARNING: Final = 10
 """One in so many jobs, the first ones, is not counted where calibration is shown."""
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.predict.base import Job, Predictor, between, correction
+from dovetail.units import DAY_S, WEEK_S
 
 Floats = npt.NDArray[np.float64]
 
-DAY_S: Final = 86400
 FEATURES: Final = 18
 PAIRS: Final = tuple(np.array(pair) for pair in np.triu_indices(FEATURES, 1))
 """All pairs of two features; the first, the constant 1, is in none."""
@@ -102,7 +102,7 @@ def _features(job: Job, user: _User) -> list[float]:
         *of_last, job.limit, *means, user.total_s / user.ended if user.ended else 0.0,
         max(0, job.submit - user.last_end) if user.ended else 0.0, job.size,
         sum(size for _, size in user.there.values()), sum(ages), len(ages), max(ages, default=0),
-        *(turn(2 * pi * job.submit / period) for period in (DAY_S, 7 * DAY_S) for turn in (cos, sin)),
+        *(turn(2 * pi * job.submit / period) for period in (DAY_S, WEEK_S) for turn in (cos, sin)),
         job.size * user.ended / user.total_size if user.ended else 1.0,
     ]  # fmt: skip
 

@@ -15,7 +15,6 @@ from dovetail.reports.columns import named
 from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_USERS: Final = 12
@@ -35,7 +34,6 @@ USED: Final = (0.1, 0.25, 0.5, 0.75, 1.0)
 class Estimates:
     """How good what was said was, beside the limits."""
 
-    jobs: int
     r2: float
     limit_r2: float
     error_s: float
@@ -78,7 +76,7 @@ def estimates_of(schedule: Schedule) -> Estimates:
     most = [int(numbers[i]) for i in np.argsort(-counts, kind="stable")[:MOST_USERS] if counts[i] >= FEWEST]
     masks = [user == number for number in most]
     return Estimates(
-        len(work), r2(said, work.runtime), r2(work.limit, work.runtime),
+        r2(said, work.runtime), r2(work.limit, work.runtime),
         mean_error_s(said, work.runtime), mean_error_s(work.limit, work.runtime),
         *ended_within(said, work.runtime), ratio, _within(work, said, ratio), _within(work, work.limit, ratio),
         tuple(
@@ -101,7 +99,7 @@ def _user(work: Workload, number: int) -> str:
 def gain_of(limits: Schedule, other: Schedule) -> Gain:
     """Which jobs waited less: those that use little of their limits, or those that need them."""
     work = limits.workload
-    at = np.minimum(np.searchsorted(np.array(USED[:-1]), work.runtime / work.limit, "left"), len(USED) - 1)
+    at = np.searchsorted(USED[:-1], work.runtime / work.limit, "left")
     edges = (0.0, *USED)
     labels = tuple(f"{100 * edges[i]:.0f} to {100 * edges[i + 1]:.0f} %" for i in range(len(USED)))
     jobs = np.bincount(at, minlength=len(USED))
@@ -147,7 +145,7 @@ def users_figure(found: Estimates) -> Figure:
 def gain_figure(found: Gain) -> Figure:
     """Mean wait by class, with limits and with what was said."""
     made = figure(440, 280)
-    ax: Axes = made.subplots()
+    ax = made.subplots()
     at = np.arange(len(found.labels))
     ax.bar(at - 0.2, found.limit_wait_s / 3600, 0.38, color=GREY)
     ax.bar(at + 0.2, found.wait_s / 3600, 0.38, color=INK)

@@ -82,9 +82,11 @@ def pictures(case: Case, name: str) -> list[Picture]:
 
 def _estimates(case: Case, name: str) -> list[Picture]:
     """What was said of run times under the baseline, if a predictor said it."""
-    if not case.entries or case.entries[0].schedule is None or not is_learned(case.entries[0].schedule()):
+    if not case.entries or case.entries[0].schedule is None:
         return []
     first, schedule = case.entries[0], case.entries[0].schedule()
+    if not is_learned(schedule):
+        return []
     found = estimates_of(schedule)
     title = "How near estimates were"
     caption = (

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.metrics.comparison import FEWEST, RESAMPLES, block_length, cut
-from dovetail.metrics.estimates import Calibration, calibration
+from dovetail.metrics.estimates import LEVELS, Calibration, calibration
 from dovetail.metrics.exact import Floats
 from dovetail.metrics.jobs import Outcomes, slowdowns
 from dovetail.model.schedule import Schedule
@@ -18,6 +18,7 @@ from dovetail.model.workload import Ints
 from dovetail.studies.papers.page import LOGS, Page, Runs, Statement, facts_of, filled, grid, held, made_with, stated
 from dovetail.studies.papers.recompute import OURS, schedule
 from dovetail.studies.papers.tables import METRICS
+from dovetail.units import WEEK_S
 
 NAME: Final = "quantiles"
 SERVES: Final = {
@@ -25,9 +26,7 @@ SERVES: Final = {
     "plan-bsld": "bsld", "plan-awf": "awf_s", "plan-p2sf": "p2sf_s", "plan-af": "af_s",
 }  # fmt: skip
 """The policies, and the metric that each is judged by."""
-LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
 CONFIDENCE: Final = 0.95
-WEEK_S: Final = 7 * 86400
 WORSE: Final = 0.005
 """So much worse is allowed."""
 LITTLE: Final = 0.02
@@ -159,11 +158,11 @@ def change(base: Half, other: Half) -> Change:
 
     weeks = len(base.top)
     block = block_length(weeks)
+    if weeks < FEWEST * block:
+        return Change(float(of(np.sum)), -inf, inf)
     rng = np.random.default_rng(0)
     first = rng.integers(0, weeks, (RESAMPLES, -(-weeks // block)))
     drawn = ((first[:, :, None] + np.arange(block)) % weeks).reshape(RESAMPLES, -1)[:, :weeks]
-    if weeks < FEWEST * block:
-        return Change(float(of(np.sum)), -inf, inf)
     return Change(float(of(np.sum)), *cut(of(lambda side: side[drawn].sum(axis=1)), weeks / block, CONFIDENCE))
 
 
