@@ -28,6 +28,7 @@ import numpy as np
 from dovetail.engine.replay import replay
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
+from dovetail.optimize.bounds import lower_bound
 from dovetail.optimize.objective import OBJECTIVES
 from dovetail.optimize.problem import Problem, alone, check, decode, free_beside
 from dovetail.optimize.search import METHODS, search
@@ -45,6 +46,8 @@ SEED: Final = 1
 DAY_S: Final = 86400
 SOLVERS: Final = (*METHODS, "cpsat", "cpsat-hinted", "cpoptimizer")
 ASKED: Final = ("af", "awf")
+BOUND: Final = "bound"
+"""Named like a solver in the results: the value that no plan of the window can beat."""
 
 History = list[tuple[float, float]]
 """CPU seconds, and the value of the best schedule from then on."""
@@ -256,10 +259,14 @@ def run(results: Path, some: list[tuple[str, Problem]], cpu_s: float, asked: lis
         one_run(some[0][1], "af", solver, 0.1, program)
     for place, (name, problem) in enumerate(some):
         for objective in ASKED:
-            for solver in asked:
+            for solver in (*asked, BOUND):
                 if (name, objective, solver) not in have:
                     row = {"window": name, "jobs": len(problem), "objective": objective, "solver": solver}
-                    row |= one_run(problem, objective, solver, cpu_s, program)
+                    if solver == BOUND:
+                        begun = process_time()
+                        row |= {"value": lower_bound(problem, OBJECTIVES[objective]), "cpu_s": process_time() - begun}
+                    else:
+                        row |= one_run(problem, objective, solver, cpu_s, program)
                     with results.open("a") as out:
                         out.write(json.dumps(row) + "\n")
         print(f"{place + 1} of {len(some)} windows: {name}, {len(problem)} jobs", flush=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.small_windows import DECODES, MORE_DECODES
-from benchmarks.windows import ASKED, ROOT, SOLVERS, read
+from benchmarks.windows import ASKED, BOUND, ROOT, SOLVERS, read
 
 from dovetail.optimize.terms import COLD, HOT
 from dovetail.studies.papers.page import picture
@@ -51,12 +51,13 @@ def best_at(row: Row, seconds: float) -> float:
 
 
 def complete(rows: list[Row], objective: str) -> list[dict[str, Row]]:
-    """The windows that every solver has seen under all objectives; their rows under one."""
+    """The windows that every solver has seen under all objectives; their rows under one, the bound's too."""
     found: dict[str, dict[tuple[str, str], Row]] = {}
     for row in rows:
         found.setdefault(row["window"], {})[row["objective"], row["solver"]] = row
-    whole = [window for window in found.values() if len(window) == len(SOLVERS) * len(ASKED)]
-    return [{solver: window[objective, solver] for solver in SOLVERS} for window in whole]
+    named = (*SOLVERS, BOUND)
+    whole = [window for window in found.values() if len(window) == len(named) * len(ASKED)]
+    return [{solver: window[objective, solver] for solver in named} for window in whole]
 
 
 def taken(windows: Rows) -> list[dict[str, Row]]:
@@ -88,6 +89,24 @@ def table(windows: Rows, solvers: Sequence[str]) -> list[str]:
         shown = [f"{value:.4f}" if isfinite(value) else "none" for value in means]
         lines.append(f"| {WORDS[solver]} | {' | '.join(shares)} | {' | '.join(shown)} |")
     return lines
+
+
+def gaps(windows: Rows) -> str:
+    """How far the plans are from a value that no plan can beat."""
+    best = (min(row["history"][-1][1] for row in _plans(window)) for window in windows)
+    above = sorted(value / window[BOUND]["value"] - 1 for value, window in zip(best, windows, strict=True))
+    proved = sum(any(row["status"] == "optimal" for row in _plans(window)) for window in windows)
+    cpu_s = max(float(window[BOUND]["cpu_s"]) for window in windows)
+    return (
+        f"No plan is below the [bound](../solvers.md#bounds) of its window, which takes {1000 * cpu_s:.0f} ms at most."
+        f" The best plans at {SHOWN_S[-1]:g} s are above it by {100 * fsum(above) / len(above):.1f} % on average,"
+        f" {100 * above[len(above) // 2]:.1f} % in the median and {100 * above[-1]:.1f} % at most; {proved} of them"
+        " are proved to be the best."
+    )
+
+
+def _plans(window: dict[str, Row]) -> list[Row]:
+    return [window[solver] for solver in SOLVERS if window[solver]["history"]]
 
 
 def figure(rows: list[Row]) -> Figure:
@@ -154,6 +173,7 @@ def page(rows: list[Row], small: list[Row]) -> str:
         lines += table([{s: w[s] for s in others} for w in every[objective]], others)
         some = taken(every[objective])
         lines += ["", f"The {len(some)} that CP Optimizer takes:", "", *table(some, SOLVERS)]
+        lines += ["", gaps(every[objective])]
     return "\n".join([*lines, *_small(small), *_made_with(count, bool(small))]) + "\n"
 
 

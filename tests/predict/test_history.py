@@ -43,7 +43,7 @@ def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple
     whole = new_replay(workload, cluster, rule, said.learner)
     whole.on_news = said.told
     whole.advance()
-    return finished(whole, workload, cluster, name, estimate, 0), whole.learner.first
+    return finished(whole, workload, cluster, chosen, estimate, 0), whole.learner.first
 
 
 @pytest.mark.parametrize("name", NAMES)

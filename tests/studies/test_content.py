@@ -192,6 +192,17 @@ def test_groups_that_are_no_pairs_are_not_compared(tmp_path: Path, setting: str,
     ]
 
 
+def test_who_knows_the_future_is_named(tmp_path: Path) -> None:
+    text = 'name = "x"\npolicies = ["easy", "offline-af:decodes=5"]\n[[traces]]\n'
+    store = ran(tmp_path, text + "generate = {jobs = 40, processors = 8}\n")
+    (from_store,) = content(store).cases
+    work = lublin(40, 8, seed=1)
+    alone = of_schedules([replay(work, policy(name)) for name in ("easy", "offline-af:decodes=5")])
+    words = "Clairvoyant: offline-af:decodes=5. The run times and the submissions to come are known there."
+    assert from_store.remarks == alone.remarks == (words,)
+    assert [entry.schedule().clairvoyant for entry in from_store.entries if entry.schedule] == [False, True]
+
+
 def test_replays_without_a_store() -> None:
     workload = lublin(6_000, 16, seed=1, load=0.08)
     schedules = [replay(workload, policy(name)) for name in ("easy", "easy-sjbf")]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,9 +50,11 @@ def test_halves_add_up_to_the_metrics(metric: str, formula) -> None:  # type: ig
     workload = lublin(3000, 64, seed=2, load=0.9)
     made = replay(workload, policy("easy"))
     middle = (int(workload.submit[0]) + int(workload.submit[-1])) // 2
-    for half, part in zip(halves(made, metric), (workload.submit < middle, workload.submit >= middle), strict=True):
+    for half, part in zip(halves([made], metric), (workload.submit < middle, workload.submit >= middle), strict=True):
         jobs = Outcomes(workload.size[part], workload.runtime[part], made.wait[part])
         assert half.top.sum() / half.bottom.sum() == pytest.approx(formula(jobs))
+        together = halves([made, replace(made, start=made.start + 60)], metric)[0 if part[0] else 1]
+        assert together.top.sum() > 2 * half.top.sum()
         assert len(half.top) == pytest.approx((middle - int(workload.submit[0])) / (7 * 86400), abs=1)
 
 

@@ -68,7 +68,6 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
-    from dovetail.policies.base import is_clairvoyant
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
 
@@ -94,7 +93,7 @@ def replay_command(
         rows, bounds = [], None
         for chosen in policies:
             schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
-            row = _row(schedule, counting, read_s, replay_s) | {"clairvoyant": is_clairvoyant(chosen)}
+            row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
             if gaps:
@@ -187,6 +186,7 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
         "jobs": len(schedule.workload),
         "passes": schedule.passes,
         "seed": schedule.seed,
+        "clairvoyant": schedule.clairvoyant,
         "workload_sha256": schedule.workload.digest(),
         "metrics": summarize(schedule, counting=counting),
         "cpu_s": {"read": round(read_s, 4), "replay": round(replay_s, 4)},

@@ -66,15 +66,15 @@ def replay(
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
-        return finished(whole, workload, cluster, policy.name, estimate, seed)
+        return finished(whole, workload, cluster, policy, estimate, seed)
     stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last)
-    return _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy.name, estimate, seed)
+    return _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
 
 
 def finished(
-    whole: Replay, workload: Workload, cluster: Cluster, policy: str, estimate: Estimate, seed: int
+    whole: Replay, workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, seed: int
 ) -> Schedule:
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
@@ -83,13 +83,15 @@ def finished(
 
 
 def _schedule(
-    rows: tuple[Ints, Ints, Ints, Ints], said: Ints, passes: int, workload: Workload, cluster: Cluster, policy: str,
+    rows: tuple[Ints, Ints, Ints, Ints], said: Ints, passes: int, workload: Workload, cluster: Cluster, policy: Policy,
     estimate: Estimate, seed: int,
 ) -> Schedule:  # fmt: skip
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else getattr(estimate, "name", "given")
-    return Schedule(workload, cluster, policy, name, *rows, passes, seed, versions, said)
+    return Schedule(
+        workload, cluster, policy.name, name, *rows, passes, seed, versions, said, is_clairvoyant(policy)
+    )  # fmt: skip
 
 
 def checked(

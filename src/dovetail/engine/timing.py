@@ -68,7 +68,7 @@ def timed_replay(
     rule = policy.rule(bounded=said.bounded, stop_for_news=True, seed=seed)
     whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
     times = _stepped(whole, said)
-    return finished(whole, workload, cluster, policy.name, estimate, seed), times
+    return finished(whole, workload, cluster, policy, estimate, seed), times
 
 
 def _stepped(whole: Replay, said: Said) -> PassTimes:

@@ -17,6 +17,7 @@ class Schedule:
     `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
     `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
     `said` is what was said of each job's run time when it arrived; empty where that is not known.
+    `clairvoyant`: the policy knew the run times and the submissions to come.
     """
 
     workload: Workload
@@ -31,6 +32,7 @@ class Schedule:
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)
     said: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    clairvoyant: bool = False
 
     @property
     def end(self) -> Ints:

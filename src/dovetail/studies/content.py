@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum, isnan, nan
 from typing import Any, Final
@@ -104,6 +104,7 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: S
     if pairing != "runs" and (why := _unpairable(rows)):
         remarks.append(f"Nothing was compared by {pairing}: {why}.")
         different = []
+    remarks += _foreseeing(row["policy"] for row in rows if row.get("clairvoyant"))  # older runs do not say
     tables = {policy: _table(store, by_policy[policy], different, pairing) for policy in policies}
     versus = against(tables, pairing)
     base = by_policy[policies[0]]
@@ -202,7 +203,14 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
             Entry(one.policy, summarize(one), 1, versus.get(one.policy, {}), partial(_itself, one)) for one in schedules
         ),
         pairing=paired_over(versus, pair),
+        remarks=tuple(_foreseeing(one.policy for one in schedules if one.clairvoyant)),
     )
+
+
+def _foreseeing(policies: Iterable[str]) -> list[str]:
+    """Which policies are no fair match for the others."""
+    names = ", ".join(dict.fromkeys(policies))
+    return [f"Clairvoyant: {names}. The run times and the submissions to come are known there."] if names else []
 
 
 def _itself(schedule: Schedule) -> Schedule:

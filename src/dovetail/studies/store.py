@@ -139,7 +139,7 @@ class Store:
         )
         return Schedule(
             workload, Cluster(row["processors"]), row["policy"], row["estimate"], start, arrive, first, last,
-            row["passes"], row["seed"], json.loads(row["versions"]), said,
+            row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
         )  # fmt: skip
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:

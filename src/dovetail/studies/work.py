@@ -73,6 +73,7 @@ def _run(path: Path, task: Task) -> None:
         **asdict(task.cell),
         **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "processors")},
         **{key: getattr(task, key) for key in ("counting", "feedback", "every_s", "keep")},
+        "clairvoyant": schedule.clairvoyant,
         "passes": schedule.passes,
         "cpu_s": time.process_time() - clock,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,

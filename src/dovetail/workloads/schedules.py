@@ -38,7 +38,7 @@ def write_schedule_parquet(schedule: Schedule, path: str | Path) -> None:
     about = {
         "trace": schedule.workload.name, "workload_sha256": schedule.workload.digest(), "policy": schedule.policy,
         "estimate": schedule.estimate, "processors": schedule.cluster.processors, "passes": schedule.passes,
-        "seed": schedule.seed, "versions": schedule.versions,
+        "seed": schedule.seed, "versions": schedule.versions, "clairvoyant": schedule.clairvoyant,
     }  # fmt: skip
     with beside(Path(path)) as target:
         pl.DataFrame(columns).write_parquet(target, metadata={"dovetail.schedule": json.dumps(about)})
