@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from dovetail.engine.replay import replay
-from dovetail.metrics.estimates import ended_within, pinball_s, r2
+from dovetail.metrics.estimates import calibration, ended_within, pinball_s, r2
 from dovetail.policies.registry import policy
 from dovetail.studies.content import content
 from dovetail.studies.store import Store
@@ -87,9 +87,11 @@ def test_our_quantiles_are_calibrated(log: str, least: float) -> None:
     counted = slice(len(workload) // 10, None)
     ran = workload.runtime[counted]
     for level in (0.5, 0.8, 0.95, 0.99):
-        said = replay(workload, policy("list-reg"), estimate=f"quantile:level={level}").said[counted]
+        whole = replay(workload, policy("list-reg"), estimate=f"quantile:level={level}").said
+        said = whole[counted]
         before, by = ended_within(said, ran)
         assert before - 0.005 < level < by + 0.005
+        assert calibration(level, whole, whole, whole, workload).off_by_user < 0.04  # without shifts by user 0.08
         if level < 0.9:
             assert pinball_s(said, ran, level) < pinball_s(workload.limit[counted], ran, level)
         if level == 0.5:

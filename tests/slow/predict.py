@@ -84,11 +84,12 @@ class SlowSurvival(Slow):
 
 
 class SlowQuantile(Slow):
-    """Guesses, their blend and its shift, each by its definition."""
+    """Guesses, their blend and its shifts, each by its definition."""
 
     def __init__(self, correct: str, level: float) -> None:
         super().__init__(correct)
-        self.level, self.shift = level, 0.0
+        self.level = level
+        self.shifts: dict[int | None, float] = {}
         everybody = [0.0] * 12 + [12 * max(0.0, level - 0.5)]
         self.weights: dict[int | None, list[float]] = {None: everybody}
         self.squares: dict[int | None, list[float]] = {None: [0.0] * 13}
@@ -130,7 +131,8 @@ class SlowQuantile(Slow):
 
     def shifted(self, job: Job, made: list[float]) -> float:
         value = self.blend(job.user, made)
-        return value + self.shift * (job.limit - value) if self.shift > 0 else value * (1 + self.shift)
+        shift = max(-1.0, min(1.0, self.shifts.get(job.user, 0.0) + self.shifts.get(None, 0.0)))
+        return value + shift * (job.limit - value) if shift > 0 else value * (1 + shift)
 
     def again(self, job: Job, ran: int) -> int:
         """What is expected of a job that has run so long."""
@@ -160,10 +162,11 @@ class SlowQuantile(Slow):
                 gradient = slope * (one - value) / scale
                 self.squares[who][i] += gradient**2
                 self.weights[who][i] -= gradient / math.sqrt(1 + self.squares[who][i])
-        if runtime_s > self.said[job.number]:
-            self.shift = min(1.0, self.shift + 0.001 * self.level)
-        elif runtime_s < self.said[job.number]:
-            self.shift = max(-1.0, self.shift - 0.001 * (1 - self.level))
+        for who, step in ((job.user, 0.003), (None, 0.001)):
+            if runtime_s > self.said[job.number]:
+                self.shifts[who] = self.shifts.get(who, 0.0) + step * self.level
+            elif runtime_s < self.said[job.number]:
+                self.shifts[who] = self.shifts.get(who, 0.0) - step * (1 - self.level)
 
 
 def outlived(correct: str, first: int, limit: int, ran: int) -> int:

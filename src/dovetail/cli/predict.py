@@ -151,8 +151,7 @@ def _calibration(workload: Workload, policy: Policy, heard: Mapping[str, Ints]) 
     limit, recent = said("limit"), said("recent")
     about = {"table": "calibration", "trace": workload.name, "policy": policy.name}
     return [
-        about | asdict(calibration(level, said(f"quantile:level={level}"), limit, recent, workload.runtime))
-        for level in LEVELS
+        about | asdict(calibration(level, said(f"quantile:level={level}"), limit, recent, workload)) for level in LEVELS
     ]
 
 
@@ -204,18 +203,22 @@ def _calibration_table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from dovetail.metrics.estimates import FEWEST
+
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    titles = ("quantile\n(%)", "ended before\n(%)", "ended by\n(%)", "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
+    shown = ("ended before\n(%)", "ended by\n(%)", "off by user\n(points)")
+    titles = ("quantile\n(%)", *shown, "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
     for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
     for row in rows:
-        shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by"))
+        shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by", "off_by_user"))
         losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))
         table.add_row(f"{100 * row['level']:g}", *shares, *losses)
     console = Console(width=1_000)
     console.print(table)
     console.print(
         f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
-        " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then. Pinball"
-        " loss: lower is better."
+        " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then; *off by"
+        f" user*: how far it is from that, on average,\nfor users of at least {FEWEST} jobs. Pinball loss: lower is"
+        " better."
     )

@@ -6,8 +6,9 @@ end is for the limit. Guesses differ in how soon they forget, how much they doub
 seconds or as shares of the limits, and which quantile they read. One more says the limit.
 
 The blend's weights, one set per group of `own` and one for all jobs, follow the gradient of the pinball loss in seconds
-(exponentiated gradient, steps as in AdaGrad). `shift` then moves all blends towards the limit or towards zero, so that
-in the long run the share of jobs that end within what is said is right (adaptive conformal inference).
+(exponentiated gradient, steps as in AdaGrad). Two shifts, the group's and that of all jobs, then move the blend towards
+the limit or towards zero, so that in the long run the share of jobs that end within what is said is right, of all and
+of each group (adaptive conformal inference).
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ LIMIT_FIRST = 12.0
 STEP = 1.0
 NEWCOMER = 0.05
 """A new group begins with the weights of all jobs, and as if it had learned this share of what they were learned of."""
-SHIFT_STEP = 0.001
+SHIFT_STEP, OWN_SHIFT_STEP = 0.001, 0.003
 
 
 class Guesses(NamedTuple):
-    """What the blend knows; the caller owns the arrays. The last row of `weights` and `squares` is for all jobs."""
+    """What the blend knows; the caller owns the arrays. The last row of those by group is for all jobs."""
 
     level: float
     own: int
@@ -47,8 +48,10 @@ class Guesses(NamedTuple):
     """Logarithms, by group and guess."""
     squares: Floats
     """Sums of the squared gradients, by group and guess."""
+    shifts: Floats
+    """By group: how far blends are moved, 1 is to the limit, -1 to zero; that of all jobs is added."""
     known: Floats
-    """The shift, the sum of the limits of jobs that have ended, and their number."""
+    """The sum of the limits of jobs that have ended, and their number."""
     values: Floats
     """Working space: run times of jobs alike, and what each weighs."""
     order: Ints
@@ -62,8 +65,8 @@ def new_guesses(jobs: int, groups: Ints, many: int, level: float, own: int) -> G
     weights[:, -1] = LIMIT_FIRST * max(0.0, level - 0.5)
     most = max(len(groups) * many + 1, GUESSES)
     return Guesses(
-        level, own, np.zeros((jobs, GUESSES)), weights, np.zeros((kinds, GUESSES)), np.zeros(3),
-        np.zeros((3, most)), np.zeros((3, most), np.int64),
+        level, own, np.zeros((jobs, GUESSES)), weights, np.zeros((kinds, GUESSES)), np.zeros(kinds),
+        np.zeros(2), np.zeros((3, most)), np.zeros((3, most), np.int64),
     )  # fmt: skip
 
 
@@ -167,10 +170,10 @@ def guess(learner: Any, runtime: Ints, job: int, ran: int) -> float:
         for i in range(GUESSES):
             guesses.weights[who, i] = guesses.weights[everybody, i]
             guesses.squares[who, i] = NEWCOMER * guesses.squares[everybody, i]
-    value, shift = _blend(guesses, who, made), guesses.known[0]
+    value, shift = _blend(guesses, who, made), guesses.shifts[who] + guesses.shifts[everybody]
     if shift > 0.0:
-        return value + shift * (limit - value)
-    return value * (1.0 + shift)
+        return value + min(1.0, shift) * (limit - value)
+    return value * (1.0 + max(-1.0, shift))
 
 
 @inner
@@ -178,10 +181,15 @@ def learn_from(learner: Any, job: int, runtime: int) -> None:
     """A job of which `learner.first` was said has ended."""
     guesses = learner.guesses
     level, known, made = guesses.level, guesses.known, guesses.made[job]
-    known[1] += learner.limit[job]
-    known[2] += 1.0
-    scale = known[1] / known[2]
-    for who in (learner.groups[guesses.own, job], guesses.weights.shape[0] - 1):
+    known[0] += learner.limit[job]
+    known[1] += 1.0
+    scale = known[0] / known[1]
+    everybody = guesses.weights.shape[0] - 1
+    for who, step in ((learner.groups[guesses.own, job], OWN_SHIFT_STEP), (everybody, SHIFT_STEP)):
+        if runtime > learner.first[job]:
+            guesses.shifts[who] += step * level
+        elif runtime < learner.first[job]:
+            guesses.shifts[who] -= step * (1.0 - level)
         value = _blend(guesses, who, made)
         slope = 0.0
         if runtime > value:
@@ -192,7 +200,3 @@ def learn_from(learner: Any, job: int, runtime: int) -> None:
             gradient = slope * (made[i] - value) / scale
             guesses.squares[who, i] += gradient * gradient
             guesses.weights[who, i] -= STEP * gradient / sqrt(1.0 + guesses.squares[who, i])
-    if runtime > learner.first[job]:
-        known[0] = min(1.0, known[0] + SHIFT_STEP * level)
-    elif runtime < learner.first[job]:
-        known[0] = max(-1.0, known[0] - SHIFT_STEP * (1.0 - level))

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.model.workload import Ints, Workload
 
 
 def r2(said: Ints, runtime: Ints) -> float:
@@ -40,6 +40,8 @@ LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
 """Quantiles whose calibration and losses are shown."""
 LEARNING: Final = 10
 """One in so many jobs, the first ones, is not counted where calibration is shown."""
+FEWEST: Final = 100
+"""Users of fewer jobs are left out where calibration is shown by user."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Calibration:
 
     level: float
     jobs: int
+    off_by_user: float
+    """How far the shares of one user's jobs are from the level; the mean by jobs, over users with FEWEST or more."""
     ended_before: float
     ended_by: float
     """Shares of jobs that ended before, and by, what was said."""
@@ -57,12 +61,22 @@ class Calibration:
     """The losses of what was said, of the limits, and of what `recent` said."""
 
 
-def calibration(level: float, said: Ints, limit: Ints, recent: Ints, runtime: Ints) -> Calibration:
+def calibration(level: float, said: Ints, limit: Ints, recent: Ints, workload: Workload) -> Calibration:
     """Of a quantile of that level, beside the limits and `recent`."""
-    counted = slice(len(runtime) // LEARNING, None)
-    ran = runtime[counted]
-    losses = (pinball_s(one[counted], ran, level) for one in (said, limit, recent))
-    return Calibration(level, len(ran), *ended_within(said[counted], ran), *losses)
+    counted = slice(len(workload) // LEARNING, None)
+    ran, who, ours = workload.runtime[counted], workload.get("user")[counted], said[counted]
+    losses = [pinball_s(one[counted], ran, level) for one in (said, limit, recent)]
+    users = [mine for user in np.unique(who) if np.count_nonzero(mine := who == user) >= FEWEST]
+    jobs = [int(np.count_nonzero(mine)) for mine in users]
+    distances = [n * off(level, ours[mine], ran[mine]) for n, mine in zip(jobs, users, strict=True)]
+    by_user = fsum(distances) / sum(jobs) if jobs else nan
+    return Calibration(level, len(ran), by_user, *ended_within(ours, ran), *losses)
+
+
+def off(level: float, said: Ints, runtime: Ints) -> float:
+    """How far a quantile is from being calibrated."""
+    before, by = ended_within(said, runtime)
+    return max(0.0, before - level, level - by)
 
 
 def pinball_s(said: Ints, runtime: Ints, level: float) -> float:
