@@ -124,4 +124,4 @@ def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:
     assert len(store.frame()) == 2
     wrong = study.read_text(encoding="utf-8").replace('"recent"', '"my.py:Mine"')
     study.write_text(wrong, encoding="utf-8")
-    assert "a study takes built-in predictors only" in run("study", "run", study, "--store", tmp_path / "t").stderr
+    assert "my.py: no such file" in run("study", "run", study, "--store", tmp_path / "t").stderr

@@ -16,10 +16,12 @@ from dovetail.model.workload import Workload
 from dovetail.studies import grid
 from dovetail.studies.grid import Task, from_plain, plain, tasks_of
 from dovetail.studies.spec import read_study
+from dovetail.studies.store import Store
+from dovetail.studies.work import run_batch
 from dovetail.workloads.swf import write_swf
 from dovetail.workloads.synthetic import lublin
 from tests.conftest import ROOT
-from tests.studies.small import SMALL, written
+from tests.studies.small import SMALL, prepared, written
 
 
 def cells(path: Path, kept: list[Workload] | None = None) -> list[Task]:
@@ -157,13 +159,14 @@ def test_a_name_changes_with_all_that_matters_and_nothing_else(tmp_path: Path, m
         replace(first, workload_sha256="0"),
         replace(first, processors=17),
         replace(first, policy_sha256="1"),
+        replace(first, estimate_sha256="1"),
         replace(first, counting="ended"),
         replace(first, every_s=30),
         replace(first, feedback=True),
         replace(first, keep="metrics"),
         replace(first, code="2"),
     ]
-    assert len({first.name, *(task.name for task in others)}) == 11
+    assert len({first.name, *(task.name for task in others)}) == 12
     assert replace(first, policy="/elsewhere/x.py:Y").name == first.name
     monkeypatch.setattr(grid, "ROOMS", ("model",))
     grid.code_hash.cache_clear()
@@ -181,6 +184,31 @@ def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:
         "from dovetail import Plan, Policy\nclass Mine(Policy):\n    def decide(self, state):\n        return Plan()\n"
     )
     assert names(text) == names(text) != names(text + "# changed\n")
+
+
+def test_so_is_an_estimate(tmp_path: Path) -> None:
+    def task(text: str) -> Task:
+        (tmp_path / "mine.py").write_text(text)
+        study = 'name = "x"\npolicies = ["easy"]\nestimates = ["mine.py:Half"]\n[[traces]]\n'
+        return cells(written(tmp_path, study + "generate = {jobs = 9, processors = 4}\n"))[0]
+
+    with pytest.raises(InputError, match=r"study.toml:3: .*mine.py: Half has no method estimate\(job\)"):
+        task("class Half:\n    pass\n")
+    text = "from dovetail.predict.base import Predictor\nclass Half(Predictor):\n"
+    text += "    def estimate(self, job):\n        return job.limit / 2\n"
+    text += "    def observe(self, job, runtime_s):\n        pass\n"
+    first = task(text)
+    assert first.name == task(text).name != task(text + "# changed\n").name
+    assert (first.cell.estimate, first.estimate) == ("mine.py:Half", f"{tmp_path}/mine.py:Half")
+    store = Store(tmp_path / "a.store")
+    (now,) = prepared(tmp_path / "study.toml", store)
+    assert [one["error"] for one in run_batch(str(store.path), [plain(now)])] == [""]
+    made = store.schedule(now.name)
+    assert made is not None
+    assert made.said.tolist() == np.floor(made.workload.limit / 2 + 0.5).tolist()
+    (tmp_path / "mine.py").write_text(text)
+    (after,) = run_batch(str(store.path), [plain(now)])
+    assert "has changed since the study began" in after["error"]
 
 
 def test_no_run_uses_what_is_not_hashed(tmp_path: Path) -> None:

@@ -166,6 +166,8 @@ def test_batches_hold_each_task_once_and_share_a_workload() -> None:
             1,
             "easy",
             "",
+            "limit",
+            "",
             "all",
             False,
             0,

@@ -64,7 +64,7 @@ def _probe(task: Task, workload: Workload) -> float:
     clock = time.process_time()
     try:
         replay(
-            workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.cell.estimate,
+            workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.estimate,
             feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
         )  # fmt: skip
     except (Exception, SystemExit):  # a policy is the user's code and may raise anything

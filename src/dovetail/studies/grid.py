@@ -71,6 +71,9 @@ class Task:
     """The policy as the registry reads it: its file, if it has one, by an absolute path."""
     policy_sha256: str
     """Hash of the files that the policy names; empty for a built-in policy."""
+    estimate: str
+    """The estimate as its registry reads it."""
+    estimate_sha256: str
     counting: str
     feedback: bool
     every_s: int
@@ -79,8 +82,8 @@ class Task:
 
     @cached_property
     def name(self) -> str:
-        """Hash of the cell and of the code that matters. Where a policy's file lies is not part of it."""
-        matters = {key: value for key, value in asdict(self).items() if key != "policy"}
+        """Hash of the cell and of the code that matters. Where a user's file lies is not part of it."""
+        matters = {key: value for key, value in asdict(self).items() if key not in ("policy", "estimate")}
         return hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -112,8 +115,8 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     Each workload is given to `keep` before the first task that names it is made.
     """
     folder, code = path.resolve().parent, code_hash()
-    policies = [(name, placed(name, folder)) for name in study.policies]
-    hashes = {text: hash_of_files(text) for _, text in policies}
+    texts = {name: placed(name, folder) for name in (*study.policies, *study.estimates)}
+    named = {name: (text, hash_of_files(text)) for name, text in texts.items()}
     common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
@@ -121,18 +124,19 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     for position, trace in enumerate(study.traces):
         try:
             for scenario, seeds, label, workload in _workloads(study, trace, folder):
-                if len(tasks) + len(study.estimates) * len(policies) * len(seeds) > MOST_CELLS:
+                if len(tasks) + len(study.estimates) * len(study.policies) * len(seeds) > MOST_CELLS:
                     raise SettingError(f"the study has more than {MOST_CELLS:,} cells")
                 if workload.digest() not in seen:
                     seen.add(workload.digest())
                     keep(workload)
                 for estimate in study.estimates:
-                    for name, text in policies:
+                    for policy in study.policies:
                         for seed in seeds:
-                            cell = Cell(trace.label, scenario, label, name, estimate, seed)
+                            cell = Cell(trace.label, scenario, label, policy, estimate, seed)
                             if _wanted(cell, study, used):
                                 facts = (code, workload.digest(), workload.processors, len(workload))
-                                tasks.append(Task(cell, *facts, text, hashes[text], *common, study.pass_times))
+                                whose = (*named[policy], *named[estimate])
+                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
             line = line_of(text, ("traces", position), trace.path)
@@ -237,9 +241,9 @@ def _check_rules(study: Study, path: Path, used: set[int], tasks: list[Task]) ->
         raise InputError(path, 0, "the rules leave no cell")
 
 
-def hash_of_files(policy: str) -> str:
-    """Hash of the user's files that a policy's text names."""
-    files = [part.rpartition("=")[2] for part in policy.split(":") if part.endswith(".py")]
+def hash_of_files(text: str) -> str:
+    """Hash of the user's files that the text of a policy or an estimate names."""
+    files = [part.rpartition("=")[2] for part in text.split(":") if part.endswith(".py")]
     if not files:
         return ""
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]

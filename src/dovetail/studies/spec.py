@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -24,7 +24,6 @@ from pydantic import (
 
 from dovetail.errors import DovetailError, InputError
 from dovetail.metrics.jobs import COUNTING
-from dovetail.named import in_file
 from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.registry import predictor as predictor_named
 from dovetail.units import parse_duration
@@ -122,11 +121,7 @@ class Study(_Part):
 
     @field_validator("estimates")
     @classmethod
-    def _known_estimates(cls, value: list[str]) -> list[str]:
-        for name in value:
-            if in_file(name):
-                raise ValueError(f"{name}: a study takes built-in predictors only")
-            predictor_named(name)
+    def _distinct_estimates(cls, value: list[str]) -> list[str]:
         return _distinct(value, "estimate")
 
     @field_validator("policies")
@@ -256,17 +251,19 @@ def read_study(path: str | Path) -> Study:
     except ValidationError as error:
         raise _named(path, text, error) from None
     folder = path.resolve().parent
-    for position, name in enumerate(study.policies):
-        try:
-            policy_named(placed(name, folder))
-        except DovetailError as error:
-            raise InputError(path, line_of(text, ("policies", position), name), str(error)) from error
+    found: dict[str, Callable[[str], object]] = {"policies": policy_named, "estimates": predictor_named}
+    for key, known in found.items():
+        for position, name in enumerate(getattr(study, key)):
+            try:
+                known(placed(name, folder))
+            except DovetailError as error:
+                raise InputError(path, line_of(text, (key, position), name), str(error)) from error
     return study
 
 
-def placed(policy: str, folder: Path) -> str:
-    """A policy's name with the files in it (path.py:Name) made absolute, as seen from the study's folder."""
-    return re.sub(r"(^|=)([^=,:]+\.py)(?=:)", lambda m: f"{m[1]}{folder / os.path.expanduser(m[2])}", policy)
+def placed(name: str, folder: Path) -> str:
+    """A name of a policy or an estimate, with the files in it (path.py:Name) made absolute, as seen from a folder."""
+    return re.sub(r"(^|=)([^=,:]+\.py)(?=:)", lambda m: f"{m[1]}{folder / os.path.expanduser(m[2])}", name)
 
 
 def _named(path: Path, text: str, error: ValidationError) -> InputError:

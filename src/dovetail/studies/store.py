@@ -44,7 +44,7 @@ VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions", *PASS_TIME
 
 FACTS: Final = (
     "run", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256", "policy_sha256",
-    "processors", "counting", "feedback", "every_s", "keep", "passes", *VOLATILE,
+    "estimate_sha256", "processors", "counting", "feedback", "every_s", "keep", "clairvoyant", "passes", *VOLATILE,
 )  # fmt: skip
 """Columns that are no metrics."""
 

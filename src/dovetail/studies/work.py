@@ -61,8 +61,8 @@ def _run(path: Path, task: Task) -> None:
 
     if task.code != code_hash():
         raise DovetailError("this worker has another version of Dovetail than the command that sent it the cell")
-    if task.policy_sha256 != hash_of_files(task.policy):
-        raise DovetailError("the policy's file has changed since the study began; run it again")
+    if (task.policy_sha256, task.estimate_sha256) != (hash_of_files(task.policy), hash_of_files(task.estimate)):
+        raise DovetailError("a file of the policy or the estimate has changed since the study began; run it again")
     store = Store(path)
     workload = store.workload(task.workload_sha256)
     clock = time.process_time()
@@ -71,8 +71,8 @@ def _run(path: Path, task: Task) -> None:
     row = {
         "run": task.name,
         **asdict(task.cell),
-        **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "processors")},
-        **{key: getattr(task, key) for key in ("counting", "feedback", "every_s", "keep")},
+        **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "estimate_sha256")},
+        **{key: getattr(task, key) for key in ("processors", "counting", "feedback", "every_s", "keep")},
         "clairvoyant": schedule.clairvoyant,
         "passes": schedule.passes,
         "cpu_s": time.process_time() - clock,
@@ -104,10 +104,10 @@ def _replayed(workload: Workload, task: Task) -> tuple[Schedule, PassTimes | Non
     cell, feedback = task.cell, task.feedback
     if task.pass_times:
         return timed_replay(
-            workload, chosen, cluster=cluster, estimate=cell.estimate, feedback=feedback, seed=cell.seed
+            workload, chosen, cluster=cluster, estimate=task.estimate, feedback=feedback, seed=cell.seed
         )
     schedule = replay(
-        workload, chosen, cluster=cluster, estimate=cell.estimate, feedback=feedback, every_s=task.every_s,
+        workload, chosen, cluster=cluster, estimate=task.estimate, feedback=feedback, every_s=task.every_s,
         seed=cell.seed,
     )  # fmt: skip
     return schedule, None
