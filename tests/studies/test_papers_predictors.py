@@ -86,21 +86,6 @@ def test_the_first_half_chooses_and_the_last_is_shown() -> None:
     assert chosen(0.9, 0.8).last.value == pytest.approx(-0.2)
 
 
-def test_the_most_cautious_of_the_best_is_chosen() -> None:
-    rng = np.random.default_rng(2)
-    base = Half(rng.uniform(1, 3, 60), np.ones(60))
-    luck = rng.uniform(-0.2, 0.2, 60)
-    made = {"limit": (base, base)}
-    for name, factor in {"runtime": 0.5, "boldest": 0.8, "bold": 0.805, "shy": 0.9}.items():
-        made[name] = (Half(base.top * (factor + luck), base.bottom),) * 2
-    found = choose("t", "easy", made)
-    boldest, bold, shy = (found.tried[name][0] for name in ("boldest", "bold", "shy"))
-    assert boldest.value < bold.value < boldest.value + boldest.error < shy.value < shy.most < 0
-    assert found.name == "bold"
-    assert boldest.value < boldest.most < boldest.high
-    assert boldest.error == pytest.approx((boldest.high - boldest.low) / 3.92, rel=0.2)
-
-
 def test_few_weeks_make_no_interval_and_choose_nothing() -> None:
     short = Half(np.ones(5), np.ones(5))
     less = Half(0.5 * short.top, short.bottom)

@@ -59,10 +59,6 @@ class Change:
     value: float
     low: float
     high: float
-    most: float
-    """The upper end if only that is asked for: a bound of one side, of the same confidence."""
-    error: float
-    """The standard error."""
 
     @property
     def text(self) -> str:
@@ -176,26 +172,22 @@ def change(base: Half, other: Half) -> Change:
     weeks = len(base.top)
     block = block_length(weeks)
     if weeks < FEWEST_WEEKS * block:
-        return Change(float(of(np.sum)), -inf, inf, inf, inf)
+        return Change(float(of(np.sum)), -inf, inf)
     rng = np.random.default_rng(0)
     first = rng.integers(0, weeks, (RESAMPLES, -(-weeks // block)))
     drawn = ((first[:, :, None] + np.arange(block)) % weeks).reshape(RESAMPLES, -1)[:, :weeks]
-    changes = of(lambda side: side[drawn].sum(axis=1))
-    pieces = weeks / block
-    most = cut(changes, pieces, 2 * CONFIDENCE - 1)[1]
-    return Change(float(of(np.sum)), *cut(changes, pieces, CONFIDENCE), most, float(np.std(changes)))
+    return Change(float(of(np.sum)), *cut(of(lambda side: side[drawn].sum(axis=1)), weeks / block, CONFIDENCE))
 
 
 def choose(trace: str, policy: str, made: Mapping[str, tuple[Half, Half]]) -> Choice:
-    """Of the settings that are surely below the limits in the first half, the most cautious that is within a standard
-    error of the best; the limits, if there is none. Settings are listed from the boldest to the most cautious."""
-    none = Change(0.0, 0.0, 0.0, 0.0, 0.0)
+    """The setting with the least metric in the first half, if even the upper end of its interval is below the limits;
+    else the limits."""
+    none = Change(0.0, 0.0, 0.0)
     base = made["limit"]
     tried = {name: (change(base[0], one[0]), change(base[1], one[1])) for name, one in made.items() if name != "limit"}
     oracle = tried.pop("runtime")[1]
-    sure = {name: first for name, (first, _) in tried.items() if first.most < 0}
-    best = min(sure.values(), key=lambda first: first.value, default=none)
-    name = ["limit", *(name for name, first in sure.items() if first.value <= best.value + best.error)][-1]
+    sure = {name: first.value for name, (first, _) in tried.items() if first.high < 0}
+    name = min(sure, key=lambda one: sure[one]) if sure else "limit"
     first, last = tried.get(name, (none, none))
     return Choice(trace, policy, name, first, last, oracle, tried)
 
@@ -280,14 +272,11 @@ HOW: Final = """
 Each trace is replayed whole with each setting, three times: a policy turns the smallest change into another schedule,
 so in each of the three another one in a hundred limits is a second longer (`nudge=0.01`), and what is shown is of the
 three together. The planner takes minutes and is replayed once. Settings are chosen on the jobs submitted in the first
-half of the time, and figures are of those submitted in the last. A setting can be chosen if its change against limits
-in the first half is below 0 with a confidence of 95 % (of one side, over weeks); of these it is the most cautious, the
-one of the highest level, that is within a standard error of the best. If there is none the limits stay. Changes are in
-per cent against limits, with 95 % intervals over weeks (neighbouring weeks resampled together); "known" is with the run
-times themselves. "better" and "worse" are only said where the whole interval is on one side of 0. Up to seven settings
-are tried and nothing is corrected for their number, so a setting may be chosen by chance: the last half shows it. An
-earlier version of this page chose the best one, if its whole interval was below 0; that was changed when on SDSC-SP2
-the boldest had been chosen for BSLD, and did badly in the last half.
+half of the time, and figures are of those submitted in the last: the setting with the least metric in the first half,
+if even the upper end of its 95 % interval over weeks is below the limits; else the limits stay. Changes are in per cent
+against limits, with 95 % intervals over weeks (neighbouring weeks resampled together); "known" is with the run times
+themselves. "better" and "worse" are only said where the whole interval is on one side of 0. Up to seven settings are
+tried and nothing is corrected for their number, so a setting may be chosen by chance: the last half shows it.
 
 KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole; the other three were not.
 """
