@@ -87,7 +87,7 @@ def changes(workload: Workload, name: str, seeds: int) -> dict[str, tuple[float,
     found = {}
     for row, errors in ROWS.items():
         made = [replay(one, chosen, estimate=Said(errors, seed)) for seed, one in enumerate(alike)]
-        values = 100 * np.array([summarize(one)[metric] for one in made]) / base.mean() - 100
+        values = 100 * np.array([summarize(one)[metric] for one in made]) / base - 100
         found[row] = (float(values.mean()), float(values.min()), float(values.max()))
         print(f"{workload.name:10} {name:9} {metric:7} {found[row][0]:+7.1f} %  {row}", flush=True)
     return found
@@ -112,23 +112,24 @@ HOW: Final = """
 Known predictors lower slowdowns and spoil packing and fairness. Why? Here estimates are run times but for errors that
 are made up, so that each kind of error stands alone. Per cent of change against limits, on whole traces; mean, least
 and most of {seeds} replays, in each of which other errors are drawn and another one in a hundred limits is a second
-longer. A job that outlives its estimate is taken to run to its limit. Estimates never exceed limits.
+longer; where nothing is drawn and limits do not matter, only the replay with limits differs. A job that outlives its
+estimate is taken to run to its limit. Estimates never exceed limits.
 """
 SAYS: Final = """
 ## What it says
 
-**Slowdowns** under `easy-sjbf` gain from the order, short jobs before long ones, and any estimate that keeps it will
-do: half of the run time gains about as much as the run time itself, but for SDSC-SP2. What is bad is to judge a few
-jobs by another measure than the rest: then they go first.
+**BSLD** under `easy-sjbf` bears errors of both kinds. Too long or too short by a factor, or for some jobs this and for
+others that, it gains about as much as with the run times themselves; not where only some jobs are known.
 
-**Packing and fairness** fear one thing, estimates that are too short. Three times too long keeps part of the gain, 10 %
-too short may turn it into a loss. A job that outlives its estimate pushes back the places of those that wait for it,
-and while wide jobs wait narrow ones are let in before them, which may outlive theirs.
+**AWF** of `list-laf` and **P2SF** of `list-reg` gain with every estimate here that is never too short, the less the
+longer it is. Where every other job is estimated too short they lose on all traces, where all are they mostly do. A job
+that outlives its estimate is then taken to run to its limit: other corrections are not tried here.
 
-**Few are enough.** Even where all other jobs have their limits, 5 % that are estimated too short do harm on two of the
-three traces. To gain, an estimate must be well below the limit and yet outlived by hardly any job. At 99 % the loss of
-our quantile is about that of the limits ([calibration](quantiles.md#calibration)): it cannot tell so much from what is
-known of a job when it is submitted.
+**Few may be enough.** On CTC-SP2 limits that are right for all but 5 % of the jobs do clear harm to both, on SDSC-SP2
+to AWF; on KTH-SP2 there is little to gain or to lose.
+
+So a predictor that serves packing and fairness says less than the limit and is hardly ever outlived: a high quantile,
+if the past tells it. At 99 % ours is about as far off as the limits are ([calibration](quantiles.md#calibration)).
 """
 
 

@@ -124,6 +124,25 @@ def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
             assert outlived(said[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
 
 
+def test_many_jobs_that_outlive_their_quantiles_at_once_are_soon_forgotten() -> None:
+    """300 short jobs; 2,000 long ones that are all there before the first of them ends; and short ones again."""
+    rng = np.random.default_rng(3)
+    runtime = rng.integers(1800, 5400, 6300)
+    runtime[300:2300] = 30_000
+    columns = {name: np.ones(6300, np.int64) for name in ("id", "submit", "size", "user")}
+    workload = Workload("one", columns | {"runtime": runtime, "limit": np.full(6300, 36_000)}, 1, None)  # type: ignore[arg-type]
+    learner = predictor("quantile:level=0.8").learner(workload)
+    for number in [*range(300), *range(2300, 6300)]:
+        for job in range(number, 2300 if number == 299 else number + 1):
+            learner.first[job] = predicted(learner, runtime, job)
+        for job in range(number, 2300 if number == 299 else number + 1):
+            observe(learner, job, int(runtime[job]))
+    assert (learner.first[300:2300] < 30_000).all()
+    assert np.mean(learner.first[2300:2500]) > 30_000
+    assert np.mean(runtime[-1000:] <= learner.first[-1000:]) == pytest.approx(0.8, abs=0.05)
+    assert np.abs(learner.guesses.shifts).max() <= 1
+
+
 @pytest.mark.parametrize("name", [*NAMES, "survival:risk=0.3"])
 def test_the_contract_is_kept(name: str) -> None:
     assert [finding for finding in check_predictor(predictor(name), cases=20) if finding.broken] == []

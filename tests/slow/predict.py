@@ -164,9 +164,9 @@ class SlowQuantile(Slow):
                 self.weights[who][i] -= gradient / math.sqrt(1 + self.squares[who][i])
         for who, step in ((job.user, 0.003), (None, 0.001)):
             if runtime_s > self.said[job.number]:
-                self.shifts[who] = self.shifts.get(who, 0.0) + step * self.level
+                self.shifts[who] = min(1.0, self.shifts.get(who, 0.0) + step * self.level)
             elif runtime_s < self.said[job.number]:
-                self.shifts[who] = self.shifts.get(who, 0.0) - step * (1 - self.level)
+                self.shifts[who] = max(-1.0, self.shifts.get(who, 0.0) - step * (1 - self.level))
 
 
 def outlived(correct: str, first: int, limit: int, ran: int) -> int:

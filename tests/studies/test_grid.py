@@ -186,6 +186,20 @@ def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:
     assert names(text) == names(text) != names(text + "# changed\n")
 
 
+def test_files_that_could_be_mistaken_are_refused(tmp_path: Path) -> None:
+    for folder, good in (("a b", True), ("a,b", False), ("a=b", False), ("a:b", False)):
+        where = tmp_path / folder
+        where.mkdir()
+        (where / "mine.py").write_text("def shortest(job, now):\n    return job.limit\n")
+        study = 'name = "x"\npolicies = ["list:order=mine.py:shortest"]\n[[traces]]\n'
+        path = written(where, study + "generate = {jobs = 9, processors = 4}\n")
+        if good:
+            assert cells(path)[0].policy_sha256
+        else:
+            with pytest.raises(InputError, match=r"study.toml:2: .*cannot have = , or : in its path"):
+                cells(path)
+
+
 def test_so_is_an_estimate(tmp_path: Path) -> None:
     def task(text: str) -> Task:
         (tmp_path / "mine.py").write_text(text)
@@ -194,9 +208,11 @@ def test_so_is_an_estimate(tmp_path: Path) -> None:
 
     with pytest.raises(InputError, match=r"study.toml:3: .*mine.py: Half has no method estimate\(job\)"):
         task("class Half:\n    pass\n")
-    text = "from dovetail.predict.base import Predictor\nclass Half(Predictor):\n"
-    text += "    def estimate(self, job):\n        return job.limit / 2\n"
-    text += "    def observe(self, job, runtime_s):\n        pass\n"
+    two = "    def estimate(self, job):\n        return job.limit / 2\n"
+    two += "    def observe(self, job, runtime_s):\n        pass\n"
+    with pytest.raises(InputError, match=r"study.toml:3: .*mine.py: Half is no dovetail.predict.base.Predictor"):
+        task("class Half:\n" + two)
+    text = "from dovetail.predict.base import Predictor\nclass Half(Predictor):\n" + two
     first = task(text)
     assert first.name == task(text).name != task(text + "# changed\n").name
     assert (first.cell.estimate, first.estimate) == ("mine.py:Half", f"{tmp_path}/mine.py:Half")

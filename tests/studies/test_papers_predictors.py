@@ -53,8 +53,10 @@ def test_halves_add_up_to_the_metrics(metric: str, formula) -> None:  # type: ig
     for half, part in zip(halves([made], metric), (workload.submit < middle, workload.submit >= middle), strict=True):
         jobs = Outcomes(workload.size[part], workload.runtime[part], made.wait[part])
         assert half.top.sum() / half.bottom.sum() == pytest.approx(formula(jobs))
-        together = halves([made, replace(made, start=made.start + 60)], metric)[0 if part[0] else 1]
-        assert together.top.sum() > 2 * half.top.sum()
+        later = replace(made, start=made.start + 60)
+        together, alone = (halves(both, metric)[0 if part[0] else 1] for both in ([made, later], [later]))
+        assert together.top == pytest.approx(half.top + alone.top)
+        assert together.bottom == pytest.approx(half.bottom + alone.bottom)
         assert len(half.top) == pytest.approx((middle - int(workload.submit[0])) / (7 * 86400), abs=1)
 
 

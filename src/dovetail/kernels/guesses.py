@@ -8,7 +8,8 @@ seconds or as shares of the limits, and which quantile they read. One more says 
 The blend's weights, one set per group of `own` and one for all jobs, follow the gradient of the pinball loss in seconds
 (exponentiated gradient, steps as in AdaGrad). Two shifts, the group's and that of all jobs, then move the blend towards
 the limit or towards zero, so that in the long run the share of jobs that end within what is said is right, of all and
-of each group (adaptive conformal inference).
+of each group with many jobs (adaptive conformal inference). None goes further than all the way: many jobs at once that
+outlive what was said of them must not be paid for by thousands after them.
 """
 
 from __future__ import annotations
@@ -187,9 +188,9 @@ def learn_from(learner: Any, job: int, runtime: int) -> None:
     everybody = guesses.weights.shape[0] - 1
     for who, step in ((learner.groups[guesses.own, job], OWN_SHIFT_STEP), (everybody, SHIFT_STEP)):
         if runtime > learner.first[job]:
-            guesses.shifts[who] += step * level
+            guesses.shifts[who] = min(1.0, guesses.shifts[who] + step * level)
         elif runtime < learner.first[job]:
-            guesses.shifts[who] -= step * (1.0 - level)
+            guesses.shifts[who] = max(-1.0, guesses.shifts[who] - step * (1.0 - level))
         value = _blend(guesses, who, made)
         slope = 0.0
         if runtime > value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from dovetail.errors import SettingError
+from dovetail.errors import PolicyError, SettingError
 from dovetail.named import in_file, make, settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
@@ -32,7 +32,10 @@ def predictor(text: str) -> Predictor:
     if is_known(text):
         return Known(text)
     if found := in_file(text):
-        return make(*found, "estimate(job)", "observe(job, runtime_s)")  # type: ignore[no-any-return]
+        own = make(*found, "estimate(job)", "observe(job, runtime_s)")
+        if not isinstance(own, Predictor):
+            raise PolicyError(f"{found[0]}: {found[1]} is no dovetail.predict.base.Predictor: let its class be one")
+        return own
     name, _, rest = text.partition(":")
     if name not in LEARNED:
         raise SettingError(f"no estimate {text!r}: choose from {', '.join(names())}")

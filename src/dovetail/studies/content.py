@@ -104,7 +104,7 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: S
     if pairing != "runs" and (why := _unpairable(rows)):
         remarks.append(f"Nothing was compared by {pairing}: {why}.")
         different = []
-    remarks += _foreseeing(row["policy"] for row in rows if row.get("clairvoyant"))  # older runs do not say
+    remarks += _foreseeing(policy for policy in policies if _clairvoyant(by_policy[policy]))
     tables = {policy: _table(store, by_policy[policy], different, pairing) for policy in policies}
     versus = against(tables, pairing)
     base = by_policy[policies[0]]
@@ -211,6 +211,10 @@ def _foreseeing(policies: Iterable[str]) -> list[str]:
     """Which policies are no fair match for the others."""
     names = ", ".join(dict.fromkeys(policies))
     return [f"Clairvoyant: {names}. The run times and the submissions to come are known there."] if names else []
+
+
+def _clairvoyant(runs: Mapping[Key, Row]) -> bool:
+    return any(row.get("clairvoyant") for row in runs.values())  # older runs do not say
 
 
 def _itself(schedule: Schedule) -> Schedule:

@@ -74,6 +74,7 @@ class Task:
     estimate: str
     """The estimate as its registry reads it."""
     estimate_sha256: str
+    """Hash of the file that the estimate names; empty for a built-in one."""
     counting: str
     feedback: bool
     every_s: int

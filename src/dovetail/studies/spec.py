@@ -22,8 +22,9 @@ from pydantic import (
     model_validator,
 )
 
-from dovetail.errors import DovetailError, InputError
+from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.metrics.jobs import COUNTING
+from dovetail.named import in_file
 from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.registry import predictor as predictor_named
 from dovetail.units import parse_duration
@@ -121,7 +122,10 @@ class Study(_Part):
 
     @field_validator("estimates")
     @classmethod
-    def _distinct_estimates(cls, value: list[str]) -> list[str]:
+    def _known_estimates(cls, value: list[str]) -> list[str]:
+        for name in value:
+            if not in_file(name):  # else it is looked for in the study's folder
+                predictor_named(name)
         return _distinct(value, "estimate")
 
     @field_validator("policies")
@@ -263,7 +267,14 @@ def read_study(path: str | Path) -> Study:
 
 def placed(name: str, folder: Path) -> str:
     """A name of a policy or an estimate, with the files in it (path.py:Name) made absolute, as seen from a folder."""
-    return re.sub(r"(^|=)([^=,:]+\.py)(?=:)", lambda m: f"{m[1]}{folder / os.path.expanduser(m[2])}", name)
+
+    def absolute(found: re.Match[str]) -> str:
+        path = str(folder / os.path.expanduser(found[2]))
+        if any(sign in path for sign in "=,:"):
+            raise SettingError(f"{path}: a file of yours that a study names cannot have = , or : in its path")
+        return found[1] + path
+
+    return re.sub(r"(^|=)([^=:]+\.py)(?=:)", absolute, name)
 
 
 def _named(path: Path, text: str, error: ValidationError) -> InputError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan, nan
 from statistics import fmean
 from typing import Any, Final
 
@@ -234,7 +234,7 @@ def _statements(choices: Sequence[Choice], fared: Sequence[Calibration], added: 
         )
     if fared:
         off = max(max(0.0, one.ended_before - one.level, one.level - one.ended_by) for one in fared)
-        users = [100 * one.off_by_user for one in fared]
+        users = [100 * one.off_by_user for one in fared if not isnan(one.off_by_user)] or [nan]
         words = f"{100 * off:.1f} points off at most; by user {min(users):.1f} to {max(users):.1f} on average"
         said.append(Statement(f"calibrated within {100 * OFF:g} points", words, off <= OFF))
         for name, losses in (
@@ -278,7 +278,11 @@ against limits, with 95 % intervals over weeks (neighbouring weeks resampled tog
 themselves. "better" and "worse" are only said where the whole interval is on one side of 0. Up to seven settings are
 tried and nothing is corrected for their number, so a setting may be chosen by chance: the last half shows it.
 
-KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole; the other three were not.
+KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole. Which levels are offered to
+which policy was decided when results of whole traces had been seen: on these five (an earlier version of this page,
+with 0.5 as the lowest), and on SDSC-DS, ALCF-Theta and ALCF-Mira, where 0.1 was no better than 0.2 and 0.3. Another
+rule, the most cautious setting within a standard error of the best, was tried on three of the traces and dropped: it did
+no better.
 """
 
 
