@@ -281,8 +281,8 @@ tried and nothing is corrected for their number, so a setting may be chosen by c
 KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole. Which levels are offered to
 which policy was decided when results of whole traces had been seen: on these five (an earlier version of this page,
 with 0.5 as the lowest), and on SDSC-DS, ALCF-Theta and ALCF-Mira, where 0.1 was no better than 0.2 and 0.3. Another
-rule, the most cautious setting within a standard error of the best, was tried on three of the traces and dropped: it did
-no better.
+rule, the most cautious setting within a standard error of the best, was tried on three of the traces and dropped: it
+did no better.
 """
 
 
