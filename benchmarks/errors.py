@@ -119,7 +119,8 @@ SAYS: Final = """
 ## What it says
 
 **BSLD** under `easy-sjbf` bears errors of both kinds. Too long or too short by a factor, or for some jobs this and for
-others that, it gains about as much as with the run times themselves; not where only some jobs are known.
+others that, it gains about as much as with the run times themselves (on SDSC-SP2 not with half of them), and less only
+where some jobs alone are known.
 
 **AWF** of `list-laf` and **P2SF** of `list-reg` gain with every estimate here that is never too short, the less the
 longer it is. Where every other job is estimated too short they lose on all traces, where all are they mostly do. A job
