@@ -278,6 +278,8 @@ against limits, with 95 % intervals over weeks (neighbouring weeks resampled tog
 themselves. "better" and "worse" are only said where the whole interval is on one side of 0. Up to seven settings are
 tried and nothing is corrected for their number, so a setting may be chosen by chance: the last half shows it.
 
+Why packing and fairness hardly gain, and slowdowns do: [which errors of estimates do harm](errors.md).
+
 KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole. Which levels are offered to
 which policy was decided when results of whole traces had been seen: on these five (an earlier version of this page,
 with 0.5 as the lowest), and on SDSC-DS, ALCF-Theta and ALCF-Mira, where 0.1 was no better than 0.2 and 0.3. Another
