@@ -237,6 +237,9 @@ def by_cpoptimizer(problem: Problem, objective: str, cpu_s: float, program: str)
 
 def one_run(problem: Problem, objective: str, solver: str, cpu_s: float, program: str | None) -> dict[str, Any]:
     """One row of the results. Every schedule is checked."""
+    if solver == BOUND:
+        begun = process_time()
+        return {"value": lower_bound(problem, OBJECTIVES[objective]), "cpu_s": process_time() - begun}
     lists = search(problem, OBJECTIVES[objective], decodes=0).solution
     fcfs = OBJECTIVES[objective].value(problem, decode(problem, np.argsort(problem.arrive, kind="stable").tolist()))
     if solver == "cpoptimizer":
@@ -262,11 +265,7 @@ def run(results: Path, some: list[tuple[str, Problem]], cpu_s: float, asked: lis
             for solver in (*asked, BOUND):
                 if (name, objective, solver) not in have:
                     row = {"window": name, "jobs": len(problem), "objective": objective, "solver": solver}
-                    if solver == BOUND:
-                        begun = process_time()
-                        row |= {"value": lower_bound(problem, OBJECTIVES[objective]), "cpu_s": process_time() - begun}
-                    else:
-                        row |= one_run(problem, objective, solver, cpu_s, program)
+                    row |= one_run(problem, objective, solver, cpu_s, program)
                     with results.open("a") as out:
                         out.write(json.dumps(row) + "\n")
         print(f"{place + 1} of {len(some)} windows: {name}, {len(problem)} jobs", flush=True)

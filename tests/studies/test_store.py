@@ -189,7 +189,7 @@ def test_a_worker_refuses_what_is_not_what_it_was_sent(filled: tuple[Store, list
     (task,) = prepared(written(tmp_path, text), store)
     (tmp_path / "mine.py").write_text("from dovetail.policies.registry import policy\neasy = policy('list-saf')\n")
     (result,) = run_batch(str(store.path), [plain(task)])
-    assert "has changed since the study began" in result["error"]
+    assert "a file of the policy or the estimate has changed" in result["error"]
     assert task.name not in store.names()
 
 

@@ -203,7 +203,7 @@ def _calibration_table(rows: list[dict[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dovetail.metrics.estimates import FEWEST
+    from dovetail.metrics.estimates import FEWEST_JOBS
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     shown = ("ended before\n(%)", "ended by\n(%)", "off by user\n(points)")
@@ -219,6 +219,6 @@ def _calibration_table(rows: list[dict[str, Any]]) -> None:
     console.print(
         f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
         " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then; *off by"
-        f" user*: how far it is from that, on average,\nfor users of at least {FEWEST} jobs. Pinball loss: lower is"
-        " better."
+        f" user*: how far it is from that, on average,\nfor users of at least {FEWEST_JOBS} jobs. Pinball loss: lower"
+        " is better."
     )

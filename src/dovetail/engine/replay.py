@@ -89,9 +89,7 @@ def _schedule(
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else getattr(estimate, "name", "given")
-    return Schedule(
-        workload, cluster, policy.name, name, *rows, passes, seed, versions, said, is_clairvoyant(policy)
-    )  # fmt: skip
+    return Schedule(workload, cluster, policy.name, name, *rows, passes, seed, versions, said, is_clairvoyant(policy))
 
 
 def checked(

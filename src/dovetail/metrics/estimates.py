@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum, nan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,7 +40,7 @@ LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
 """Quantiles whose calibration and losses are shown."""
 LEARNING: Final = 10
 """One in so many jobs, the first ones, is not counted where calibration is shown."""
-FEWEST: Final = 100
+FEWEST_JOBS: Final = 100
 """Users of fewer jobs are left out where calibration is shown by user."""
 
 
@@ -51,7 +51,7 @@ class Calibration:
     level: float
     jobs: int
     off_by_user: float
-    """How far the shares of one user's jobs are from the level; the mean by jobs, over users with FEWEST or more."""
+    """How far the shares of one user's jobs are from the level; the mean by jobs, over users of FEWEST_JOBS on."""
     ended_before: float
     ended_by: float
     """Shares of jobs that ended before, and by, what was said."""
@@ -64,19 +64,18 @@ class Calibration:
 def calibration(level: float, said: Ints, limit: Ints, recent: Ints, workload: Workload) -> Calibration:
     """Of a quantile of that level, beside the limits and `recent`."""
     counted = slice(len(workload) // LEARNING, None)
-    ran, who, ours = workload.runtime[counted], workload.get("user")[counted], said[counted]
+    ran, ours = workload.runtime[counted], said[counted]
     losses = [pinball_s(one[counted], ran, level) for one in (said, limit, recent)]
-    users = [mine for user in np.unique(who) if np.count_nonzero(mine := who == user) >= FEWEST]
-    jobs = [int(np.count_nonzero(mine)) for mine in users]
-    distances = [n * off(level, ours[mine], ran[mine]) for n, mine in zip(jobs, users, strict=True)]
-    by_user = fsum(distances) / sum(jobs) if jobs else nan
+    _, who, jobs = np.unique(workload.get("user")[counted], return_inverse=True, return_counts=True)
+    before, by = (np.bincount(who, weights=ended) / jobs for ended in (ran < ours, ran <= ours))
+    many = jobs >= FEWEST_JOBS
+    by_user = float(np.average(off(level, before, by)[many], weights=jobs[many])) if many.any() else nan
     return Calibration(level, len(ran), by_user, *ended_within(ours, ran), *losses)
 
 
-def off(level: float, said: Ints, runtime: Ints) -> float:
-    """How far a quantile is from being calibrated."""
-    before, by = ended_within(said, runtime)
-    return max(0.0, before - level, level - by)
+def off(level: float, ended_before: Any, ended_by: Any) -> Any:
+    """How far a quantile is from being calibrated, by the shares of jobs; of one group, or of many."""
+    return np.maximum(0.0, np.maximum(ended_before - level, level - ended_by))
 
 
 def pinball_s(said: Ints, runtime: Ints, level: float) -> float:

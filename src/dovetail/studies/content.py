@@ -104,7 +104,7 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: S
     if pairing != "runs" and (why := _unpairable(rows)):
         remarks.append(f"Nothing was compared by {pairing}: {why}.")
         different = []
-    remarks += _foreseeing(policy for policy in policies if _clairvoyant(by_policy[policy]))
+    remarks += _foreseeing(p for p in policies if any(row.get("clairvoyant") for row in by_policy[p].values()))
     tables = {policy: _table(store, by_policy[policy], different, pairing) for policy in policies}
     versus = against(tables, pairing)
     base = by_policy[policies[0]]
@@ -208,13 +208,9 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
 
 
 def _foreseeing(policies: Iterable[str]) -> list[str]:
-    """Which policies are no fair match for the others."""
-    names = ", ".join(dict.fromkeys(policies))
+    """Which policies are no fair match for the others, as far as runs say it: older ones do not."""
+    names = ", ".join(policies)
     return [f"Clairvoyant: {names}. The run times and the submissions to come are known there."] if names else []
-
-
-def _clairvoyant(runs: Mapping[Key, Row]) -> bool:
-    return any(row.get("clairvoyant") for row in runs.values())  # older runs do not say
 
 
 def _itself(schedule: Schedule) -> Schedule:

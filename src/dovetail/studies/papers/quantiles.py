@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.metrics.comparison import FEWEST as FEWEST_WEEKS
-from dovetail.metrics.comparison import RESAMPLES, block_length, cut
-from dovetail.metrics.estimates import FEWEST, LEVELS, Calibration, calibration
+from dovetail.metrics.comparison import FEWEST, RESAMPLES, block_length, cut
+from dovetail.metrics.estimates import FEWEST_JOBS, LEVELS, Calibration, calibration, off
 from dovetail.metrics.exact import Floats
 from dovetail.metrics.jobs import Outcomes, slowdowns
 from dovetail.model.schedule import Schedule
@@ -171,7 +170,7 @@ def change(base: Half, other: Half) -> Change:
 
     weeks = len(base.top)
     block = block_length(weeks)
-    if weeks < FEWEST_WEEKS * block:
+    if weeks < FEWEST * block:
         return Change(float(of(np.sum)), -inf, inf)
     rng = np.random.default_rng(0)
     first = rng.integers(0, weeks, (RESAMPLES, -(-weeks // block)))
@@ -233,10 +232,10 @@ def _statements(choices: Sequence[Choice], fared: Sequence[Calibration], added: 
             )
         )
     if fared:
-        off = max(max(0.0, one.ended_before - one.level, one.level - one.ended_by) for one in fared)
+        worst = float(max(off(one.level, one.ended_before, one.ended_by) for one in fared))
         users = [100 * one.off_by_user for one in fared if not isnan(one.off_by_user)] or [nan]
-        words = f"{100 * off:.1f} points off at most; by user {min(users):.1f} to {max(users):.1f} on average"
-        said.append(Statement(f"calibrated within {100 * OFF:g} points", words, off <= OFF))
+        words = f"{100 * worst:.1f} points off at most; by user {min(users):.1f} to {max(users):.1f} on average"
+        said.append(Statement(f"calibrated within {100 * OFF:g} points", words, worst <= OFF))
         for name, losses in (
             ("the limits", [(one.pinball_s, one.pinball_limit_s) for one in fared]),
             ("Last2", [(one.pinball_s, one.pinball_recent_s) for one in fared]),
@@ -282,7 +281,7 @@ Why packing and fairness hardly gain, and slowdowns do: [which errors of estimat
 
 KTH-SP2 and SDSC-SP2 were looked at while the constants of the predictor were chosen, whole. Which levels are offered to
 which policy was decided when results of whole traces had been seen: on these five (an earlier version of this page,
-with 0.5 as the lowest), and on SDSC-DS, ALCF-Theta and ALCF-Mira, where 0.1 was no better than 0.2 and 0.3. Another
+with 0.5 as the lowest), and on SDSC-DS, ALCF-Theta and ALCF-Mira, where 0.1 was never the best. Another
 rule, the most cautious setting within a standard error of the best, was tried on three of the traces and dropped: it
 did no better.
 """
@@ -318,8 +317,8 @@ def _calibration_table(fared: Mapping[str, Sequence[Calibration]]) -> str:
     return (
         "Under list-reg, without the first tenth of the jobs. A level between the two shares is calibrated; where many"
         " jobs run exactly to their limits the shares are far apart, and even the limits may pass at a high level. *Off"
-        f" by user* is how far the level is from the shares of one user's jobs: the mean over users with {FEWEST} jobs"
-        " or more, by jobs.\n\n" + grid(head, body)
+        f" by user* is how far the level is from the shares of one user's jobs: the mean over users with {FEWEST_JOBS}"
+        " jobs or more, by jobs.\n\n" + grid(head, body)
     )
 
 
