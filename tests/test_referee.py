@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ def schedule(
     arrive: Ints | None = None,
     first: Ints | None = None,
     last: Ints | None = None,
+    accepted: Ints | None = None,
     runtime: Ints | None = None,
     **more: Ints,
 ) -> Schedule:
@@ -51,6 +53,7 @@ def schedule(
         promised_first=none if first is None else first,
         promised_last=none if last is None else last,
         passes=0,
+        accepted=ints() if accepted is None else accepted,
     )
 
 
@@ -185,10 +188,29 @@ def test_good_plans() -> None:
         (5, Plan(promised={1: 9}), [("capacity", 1)]),
         (5, Plan(starts=(2,), promised={1: 10}), [("capacity", 1)]),
         (12, Plan(promised={1: 12}), [("capacity", 1)]),
+        (5, Plan(deadlines={0: 50}), [("deadlines wait", 0), ("deadline stays", 2)]),
+        (5, Plan(promised={1: 10}, expected={2: 12}, deadlines={2: 24}), [("capacity", 2)]),
+        (5, Plan(expected={2: 15}, deadlines={2: 23}), [("deadline stays", 2), ("deadline kept", 2)]),
+        (5, Plan(expected={2: 15}, deadlines={2: -1}), [("deadline stays", 2)]),
+        (5, Plan(deadlines={2: 24}), [("deadline planned", 2)]),
     ],
 )
 def test_bad_plans(now: int, plan: Plan, broken: list[tuple[str, int]]) -> None:
-    assert rules(check_plan(state(now), plan)) == broken
+    standing = Plan(deadlines={2: 24}) if plan.deadlines else Plan()
+    assert rules(check_plan(replace(state(now), standing=standing), plan, deadlines=True)) == broken
+
+
+def test_deadlines_that_were_accepted_are_kept() -> None:
+    def found(accepted: Ints, deadline_s: Ints) -> list[tuple[str, int]]:
+        made = schedule(ints(0, 10, 15, 0), accepted=accepted, deadline_s=deadline_s)
+        assert check_schedule(made) == []
+        return rules(check_schedule(made, promises=True))
+
+    deadline_s = ints(-1, 15, 23, -1)  # they end at 10, 15, 24 and 3
+    assert found(ints(-1, 1, 0, -1), deadline_s) == []
+    assert found(ints(), deadline_s) == []  # nobody was asked
+    assert found(ints(-1, 1, 1, -1), deadline_s) == [("deadline kept", 2)]
+    assert found(ints(0, 1, -1, -1), deadline_s) == [("deadline asked for", 0), ("deadline answered", 2)]
 
 
 def test_many_jobs_take_little_time() -> None:

@@ -53,7 +53,7 @@ def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_sta
     """All rules that the schedule breaks, in plain words; empty for a valid one.
 
     Ask for `promises` where they must hold: estimates are upper bounds, and the policy protects whom it
-    promises (conservative backfilling; EASY in FCFS order).
+    promises (conservative and deadline-based backfilling; EASY in FCFS order). Accepted deadlines are promises.
     """
     n = len(schedule.workload)
     for column in ("start", "arrive", "promised_first", "promised_last"):
@@ -63,6 +63,7 @@ def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_sta
     found = [*_starts(schedule, expect_all_started), *_arrivals(schedule), *_capacity(schedule)]
     if promises:
         found.extend(_promises(schedule))
+        found.extend(_deadlines(schedule))
     return found
 
 
@@ -154,11 +155,29 @@ def _promises(schedule: Schedule) -> Iterator[Violation]:
     yield from _broken("promise after arrival", early, first, words, first=first, arrive=schedule.arrive)
 
 
-def check_plan(state: State, plan: Plan) -> list[Violation]:
+def _deadlines(schedule: Schedule) -> Iterator[Violation]:
+    """A job whose deadline was accepted has ended by it; only one that has a deadline can be accepted or refused."""
+    accepted, due = schedule.accepted, schedule.deadline_at
+    if not len(accepted):
+        return
+    words = "was to end by {due}, which was accepted, and ended at {end}"
+    missed = (accepted == 1) & (schedule.start >= 0) & (due >= 0) & (schedule.end > due)
+    yield from _broken("deadline kept", missed, due, words, due=due, end=schedule.end)
+    words = "its deadline was answered with {accepted}, but it has none"
+    unasked = (accepted >= 0) & (due < 0)
+    yield from _broken("deadline asked for", unasked, schedule.arrive, words, accepted=accepted)
+    words = "its deadline was neither accepted nor refused"
+    unanswered = (accepted < 0) & (due >= 0) & (schedule.start >= 0)
+    yield from _broken("deadline answered", unanswered, due, words)
+
+
+def check_plan(state: State, plan: Plan, *, deadlines: bool = False) -> list[Violation]:
     """All rules that a plan breaks at its instant, by estimates: empty for a plan that can be carried out.
 
     Starts are waiting jobs, each once; promised starts lie at or after now; running jobs until their expected
-    ends, starts and promises together never exceed the capacity (what is free plus what runs).
+    ends, starts and promises together never exceed the capacity (what is free plus what runs). Jobs with an accepted
+    deadline count with their expected starts. Ask for `deadlines` where estimates are upper bounds: those that
+    were accepted stay so, and are kept.
     """
     found: list[Violation] = []
     waiting = set(state.waiting.tolist())
@@ -179,7 +198,27 @@ def check_plan(state: State, plan: Plan) -> list[Violation]:
         elif at.setdefault(job, promise) != promise:
             words = f"is to start now ({state.now}) and is promised {promise}"
             found.append(Violation("one start per job", job, promise, words))
+    for job, due in plan.deadlines.items():
+        if job not in waiting:
+            found.append(Violation("deadlines wait", job, due, "is given a deadline but does not wait"))
+        elif due >= 0 and job in plan.expected:
+            at.setdefault(job, plan.expected[job])
+    if deadlines:
+        found.extend(_plan_deadlines(state, plan, at))
     return [*found, *_plan_capacity(state, at)]
+
+
+def _plan_deadlines(state: State, plan: Plan, at: dict[int, int]) -> Iterator[Violation]:
+    """Whom the standing plan gave a deadline still has it, and every accepted one is kept by the start in `at`."""
+    for job in state.waiting.tolist():
+        stood, due = state.standing.deadlines.get(job, -1), plan.deadlines.get(job, -1)
+        if stood >= 0 and due != stood:
+            yield Violation("deadline stays", job, stood, f"was to end by {stood}, and now by {due}")
+        if due >= 0 and job not in at:
+            yield Violation("deadline planned", job, due, f"is to end by {due}, but the plan has no start for it")
+        elif due >= 0 and at[job] + state.estimate[job] > due:
+            end = at[job] + state.estimate[job]
+            yield Violation("deadline kept", job, due, f"is to end by {due}, but would end at {end}")
 
 
 def _plan_capacity(state: State, at: dict[int, int]) -> Iterator[Violation]:

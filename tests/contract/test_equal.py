@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from dovetail.kernels.rules import ListRule
+from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from tests.contract.cases import SWEEPS, Case, case, disagreements
 from tests.slow import policies as slow
@@ -66,12 +67,15 @@ def test_the_cases_cover_everything() -> None:
         )
         if isinstance(this.policy, Conservative):
             seen[this.policy.sweep, this.bounded] += 1
+        elif isinstance(this.policy, DeadlineBackfilling):
+            seen["due", this.policy.guard, this.bounded] += max(job.deadline for job in this.jobs) >= 0
         else:
             seen.update(_options(this.policy))
     wanted = [
         *((what, yes) for what in ("feedback", "bounded", "protects") for yes in (True, False)),
         *(("every", every) for every in (0, 3, 10)),
         *((sweep, bounded) for sweep in SWEEPS for bounded in (True, False)),
+        *(("due", guard, bounded) for guard in (True, False) for bounded in (True, False)),
         *(("order", order) for order in ORDERS),
         *(("backfill", order) for order in (None, *ORDERS)),
         *(("reserve", reserve) for reserve in ("strict", 0, 1, 2, 3, 5, "all")),

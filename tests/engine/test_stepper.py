@@ -224,3 +224,22 @@ def test_starts_may_be_an_array() -> None:
         return Plan(starts=state.waiting[:1])  # type: ignore[arg-type]
 
     assert replay(three(), Says(first)).start.tolist() == [0, 3, 5]
+
+
+def test_a_policy_may_ask_to_be_woken() -> None:
+    seen: list[int] = []
+
+    def answer(state: State) -> Plan:
+        seen.append(state.now)
+        return first_fits(state) if state.now >= 100 else Plan(wake=100)
+
+    schedule = replay(three(), Says(answer))
+    assert 100 in seen
+    assert schedule.start.min() == 100
+    assert (schedule.start >= 0).all()
+
+
+@pytest.mark.parametrize("deadlines", [{0: 50}, {7: -1}])
+def test_deadlines_are_given_to_jobs_that_wait(deadlines: dict[int, int]) -> None:
+    with pytest.raises(PolicyError, match="it is not waiting"):
+        replay(three(), Says(lambda state: Plan(deadlines=deadlines) if state.now else first_fits(state)))

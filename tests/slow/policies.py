@@ -34,6 +34,8 @@ class SlowJob:
     estimate: int
     after: int = -1
     think: int = 0
+    deadline: int = -1
+    """Seconds from arrival by which it is to have ended; -1: none."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +81,25 @@ class Conservative:
     sweep: str = "submit"
 
 
+@dataclass(frozen=True)
+class Deadline:
+    """Deadline-based backfilling, Algorithm 1 of DBF; with `guard`, tentative jobs stay where they were if it would
+    break an accepted deadline. After ends, one sweep over the firm jobs, then the tentative ones. A pass also happens
+    at each planned start."""
+
+    guard: bool = True
+
+
 @dataclass
 class SlowResult:
-    """One value per job, -1 for none: arrival, start, first and last promised start."""
+    """One value per job, -1 for none: arrival, start, first and last promised start, accepted deadline (1, or 0)."""
 
     arrive: list[int]
     start: list[int]
     promised_first: list[int]
     promised_last: list[int]
     passes: int = 0
+    accepted: list[int] = field(default_factory=list)
 
 
 class Profile:
@@ -181,6 +193,8 @@ class _Replay:
     """Lists: the first reservation that each job ever got."""
     promise: dict[int, int] = field(default_factory=dict)
     """Conservative: where each waiting job stands in the plan."""
+    tentative: set[int] = field(default_factory=set)
+    """Deadline: those in the plan that may be moved."""
 
     def by_arrival(self, jobs: Iterable[int]) -> list[int]:
         return sorted(jobs, key=lambda j: (self.result.arrive[j], j))
@@ -375,13 +389,83 @@ def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
         run.start(j)
 
 
+# Deadline ---------------------------------------------------------------------------------------------------
+
+
+def _late(run: _Replay, j: int) -> bool:
+    """Would this job, which has a deadline, end after it?"""
+    return run.promise[j] + run.jobs[j].estimate > run.result.arrive[j] + run.jobs[j].deadline
+
+
+def _plan_without(run: _Replay, out: Iterable[int]) -> Profile:
+    gone = set(out)
+    plan = [_block(run, j) for j in run.promise if j not in gone]
+    return Profile(run.now, run.capacity, run.running_blocks() + plan)
+
+
+def _allocate(run: _Replay, first: list[int], second: list[int]) -> None:
+    """Cancel the allocations of all these, then get new ones, in order."""
+    profile = _plan_without(run, first + second)
+    for j in first + second:
+        _place(run, profile, j, 1)
+
+
+def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
+    l1 = run.by_arrival(run.tentative)
+    before = {j: run.promise[j] for j in l1}
+    tmp = [regular]
+    _allocate(run, tmp, l1)
+    while late := [j for j in l1 if _late(run, j)]:
+        tmp = run.by_arrival([*tmp, late[0]])
+        l1.remove(late[0])
+        _allocate(run, tmp, l1)
+    late = [j for j in tmp if j != regular and _late(run, j)]
+    if late:
+        s_max = max(run.result.arrive[j] for j in late)
+        moved = [j for j in l1 if run.result.arrive[j] < s_max]
+        tmp = run.by_arrival([*tmp, *moved])
+        l1 = [j for j in l1 if j not in moved]
+        _allocate(run, tmp, l1)
+        if policy.guard and any(_late(run, j) for j in before):
+            run.promise |= before
+            profile = _plan_without(run, [regular])
+            _place(run, profile, regular, 1)
+            return
+    run.tentative -= set(tmp)
+
+
+def _deadline_pass(policy: Deadline, run: _Replay) -> None:
+    old = run.by_arrival(run.promise)
+    if run.overrun() or any(at < run.now for at in run.promise.values()):
+        profile = Profile(run.now, run.capacity, run.running_blocks())
+        for j in sorted(old, key=lambda j: run.promise[j]):
+            _place(run, profile, j, 1)
+    elif run.ended:
+        _sweep(run, [], sorted(old, key=lambda j: j in run.tentative), 1)
+    for j in run.arrived:
+        if run.jobs[j].deadline >= 0:
+            _place(run, _plan_without(run, []), j, 1)
+            run.result.accepted[j] = int(not _late(run, j))
+            if run.result.accepted[j]:
+                run.tentative.add(j)
+                continue
+        _algorithm_1(policy, run, j)
+    for j, at in run.promise.items():
+        if j not in run.tentative:
+            run.promised(j, at)
+    for j in run.by_arrival(j for j, at in run.promise.items() if at == run.now):
+        del run.promise[j]
+        run.tentative.discard(j)
+        run.start(j)
+
+
 # The replay -------------------------------------------------------------------------------------------------
 
 
 def slow_replay(
     jobs: Sequence[SlowJob],
     processors: int | Size,
-    policy: ListPolicy | Conservative,
+    policy: ListPolicy | Conservative | Deadline,
     *,
     feedback: bool = False,
     every: int | None = None,
@@ -389,7 +473,7 @@ def slow_replay(
     """Run all jobs through the policy, moment by moment."""
     capacity = (processors,) if isinstance(processors, int) else processors
     n = len(jobs)
-    result = SlowResult([-1] * n, [-1] * n, [-1] * n, [-1] * n)
+    result = SlowResult([-1] * n, [-1] * n, [-1] * n, [-1] * n, accepted=[-1] * n)
     run = _Replay(jobs, capacity, result)
     coming: list[tuple[int, int]] = []
     followers: dict[int, list[int]] = {}
@@ -401,21 +485,25 @@ def slow_replay(
         else:
             heapq.heappush(coming, (job.submit, j))
     while coming or run.running or run.waiting:
-        run.now = _next_time(run, coming, every)
+        run.now = _next_time(run, coming, every, run.promise.values() if isinstance(policy, Deadline) else ())
         _ends_and_arrivals(run, coming, followers)
-        if run.waiting if every else run.ended or run.arrived:
+        due = isinstance(policy, Deadline) and run.now in run.promise.values()
+        if run.waiting if every else run.ended or run.arrived or due:
             result.passes += 1
         if isinstance(policy, ListPolicy):
             _list_pass(policy, run)
+        elif isinstance(policy, Deadline):
+            _deadline_pass(policy, run)
         else:
             _conservative_pass(policy, run, every or 1)
         run.arrived, run.ended = [], []
     return result
 
 
-def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None) -> int:
+def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None, planned: Iterable[int]) -> int:
     """The next second in which something is to be done."""
     times = [run.end(j) for j in run.running]
+    times += [at for at in planned if at > run.now]
     if coming:
         times.append(coming[0][0])
     if every:

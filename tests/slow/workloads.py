@@ -41,6 +41,15 @@ def random_jobs(
     return jobs, capacity
 
 
+def with_deadlines(rng: random.Random, jobs: Sequence[SlowJob]) -> list[SlowJob]:
+    """The same jobs, a part of them with deadlines: from impossible to easy to keep."""
+    share, longest = rng.choice((0.2, 0.5, 0.8, 1.0)), max(job.estimate for job in jobs)
+    slack = rng.choice((longest, 3 * longest, 10 * longest))
+    return [
+        replace(job, deadline=job.estimate + rng.randint(-1, slack)) if rng.random() < share else job for job in jobs
+    ]
+
+
 def _size(rng: random.Random, capacity: Size) -> Size:
     """Often 1, a half or all; any resource but the first may be asked for not at all."""
     size = []
@@ -60,6 +69,7 @@ def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> W
         "limit": np.array([job.estimate for job in jobs]),
         "after": np.array([job.after + 1 if job.after >= 0 else -1 for job in jobs]),
         "think_s": np.array([job.think for job in jobs]),
+        "deadline_s": np.array([job.deadline for job in jobs]),
     }
     return Workload("slow", columns, capacity[resource], Provenance("made here"))
 
@@ -76,4 +86,5 @@ def schedule_of(jobs: Sequence[SlowJob], capacity: Size, result: SlowResult, res
         promised_first=np.array(result.promised_first),
         promised_last=np.array(result.promised_last),
         passes=result.passes,
+        accepted=np.array(result.accepted),
     )

@@ -60,6 +60,18 @@ def test_fits_machine() -> None:
         filters.fits_machine(log(*jobs, header=""))
 
 
+def test_larger_jobs_may_ask_for_the_whole_machine() -> None:
+    jobs = [f"0 1 {size} {size} 9 1 1 1" for size in (1, 8, 9, 100)]
+    made = clean(log(*jobs), ["fits_machine:larger=cut"])
+    assert made.size.tolist() == [1, 8, 8, 8]
+    assert made.provenance.steps[-1].changed == 2
+
+
+def test_known_allocated() -> None:
+    jobs = [f"0 1 {allocated} 1 9 1 1 1" for allocated in (4, 0, -1, 2)]
+    assert ids(filters.known_allocated(log(*jobs))) == [1, 4]
+
+
 def test_limits() -> None:
     workload = log("0 5 1 1 -1 1 1 1", "0 5 1 1 0 1 1 1", "0 5 1 1 7 1 1 1", "0 0 1 1 -1 1 1 1")
     assert ids(filters.known_limit(workload)) == [3]

@@ -12,8 +12,10 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.units import WEEK_S
 from dovetail.workloads.scenario import (
     apply,
+    deadlines,
     nudge,
     offered_load,
+    periodic_deadlines,
     sample,
     sample_users,
     scale_load,
@@ -153,6 +155,9 @@ def test_a_shift_starts_at_zero() -> None:
         ("sample=0.3", sample(TEN, 0.3, 5)),
         ("sample-users=0.5", sample_users(TEN, 0.5, 5)),
         ("nudge=0.3", nudge(TEN, 0.3, 5)),
+        ("deadlines=0.3", deadlines(TEN, 0.3, 5)),
+        ("deadlines=0.3,least=2h,factor=3", deadlines(TEN, 0.3, 5, least_s=7200, factor=3)),
+        ("periodic-deadlines=0.1", periodic_deadlines(TEN, 0.1)),
         ("shift-to-zero", shift_to_zero(TEN)),
     ],
 )
@@ -182,6 +187,13 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("sample=1.1", "share"),
         ("sample-users=nan", "share"),
         ("nudge=2", "share"),
+        ("deadlines=", "not a number"),
+        ("deadlines=0", "share"),
+        ("deadlines=0.2,least=-1h", "least"),
+        ("deadlines=0.2,factor=-1", "negative"),
+        ("deadlines=0.2,factor=inf", "negative"),
+        ("deadlines=0.2,often=1", "no setting"),
+        ("periodic-deadlines=1", "below 1"),
     ],
 )
 def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:
@@ -200,3 +212,25 @@ def test_a_nudge_makes_some_limits_a_second_longer_and_changes_nothing_else() ->
     assert all(np.array_equal(made[name], TEN[name]) for name in ("id", "submit", "size", "runtime", "user"))
     assert not np.array_equal(nudge(TEN, 0.3, 6).limit, made.limit)
     assert (made.provenance.steps[-1].name, made.provenance.steps[-1].changed) == ("nudge=0.3 seed=5", 3)
+
+
+def test_a_share_of_the_jobs_gets_deadlines() -> None:
+    long = workload(list(range(10)), limit=[100] * 5 + [10_000] * 5)
+    made = deadlines(long, 0.4, 3)
+    asked = made["deadline_s"] >= 0
+    assert asked.sum() == made.provenance.steps[-1].changed == 4
+    assert made["deadline_s"][asked].tolist() == np.where(made.limit[asked] == 100, 86_400, 100_000).tolist()
+    assert made["deadline_s"].tolist() != deadlines(long, 0.4, 4)["deadline_s"].tolist()
+    assert all(np.array_equal(made[name], long[name]) for name in ("id", "submit", "size", "runtime", "limit"))
+
+
+def test_jobs_that_come_again_and_again_are_to_end_before_the_next() -> None:
+    daily = [(day * 1000, 1) for day in range(5)]
+    others = [(10, 2), (1500, 2), (1501, 2), (3900, 2)]  # another user, at odd times
+    submit, user = zip(*sorted(daily + others), strict=True)
+    made = periodic_deadlines(workload(list(submit), user=list(user)), 0.1)
+    found = {(int(at), int(who)): int(due) for at, who, due in zip(submit, user, made["deadline_s"], strict=True)}
+    assert {at for at, due in found.items() if due >= 0} == {(1000, 1), (2000, 1), (3000, 1)}
+    assert found[2000, 1] == 1000
+    short = periodic_deadlines(workload([0, 150, 300, 450]), 0.1)  # the limit is 200: none could end in time
+    assert short["deadline_s"].tolist() == [-1] * 4

@@ -106,6 +106,8 @@ def replay_command(
                 _write(schedule, out, written, as_json)
         if not as_json:
             _table(rows)
+            if "deadline_jobs" in rows[0]["metrics"]:
+                _deadline_table(rows)
             if gaps:
                 _gap_table(rows)
 
@@ -295,6 +297,41 @@ def _table(rows: list[dict[str, Any]]) -> None:
         console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
         console.print("policy *: knows the run times and the submissions to come, as nobody could.")
+
+
+def _deadline_table(rows: list[dict[str, Any]]) -> None:
+    """How the jobs without a deadline fared, and what became of the deadlines."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from dovetail.units import printable
+
+    columns = (
+        ("regular_mean_wait_s", "regular jobs:\nmean wait (s)", "{:,.0f}"),
+        ("regular_stretch", "\nstretch", "{:,.2f}"),
+        ("regular_at_once", "at\nonce", "{:.1%}"),
+        ("deadline_jobs", "deadlines\nasked", "{:,}"),
+        ("deadlines_refused", "\nrefused", "{:,.0f}"),
+        ("deadlines_late", "\nlate", "{:,}"),
+        ("deadlines_missed", "accepted\nand late", "{:,.0f}"),
+        ("deadline_usage", "\nused", "{:.1%}"),
+    )
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    table.add_column("policy", no_wrap=True)
+    for _, title, _ in columns:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        values = [(row["metrics"][key], form) for key, _, form in columns]
+        cells = [form.format(value) if isfinite(value) else "" for value, form in values]
+        table.add_row(escape(printable(row["policy"], 40)), *cells)
+    console = Console(width=1_000)
+    console.print(table)
+    console.print(
+        "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
+        " until its deadline that a job took, of jobs that waited."
+    )
 
 
 def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:

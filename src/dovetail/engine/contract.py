@@ -77,6 +77,7 @@ def random_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
         "runtime": rng.integers(1, limit + 1),
         "limit": limit,
         "user": rng.integers(1, 4, n),
+        "deadline_s": np.where(rng.random(n) < 0.4, limit + rng.integers(0, 4 * longest, n), -1),
     }
     return Workload("random", columns, processors, Provenance("random")), Cluster(processors)
 
@@ -91,7 +92,7 @@ def _starts(
 
 def _legal(policy: Policy, rng: np.random.Generator) -> None:
     def see(state: State, plan: Plan) -> None:
-        for violation in check_plan(state, plan):
+        for violation in check_plan(state, plan, deadlines=True):
             raise _BrokenError(f"at {state.now} s: {violation.rule}: {violation.detail}")
 
     _starts(policy, *random_workload(rng), see)

@@ -16,6 +16,7 @@ from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
+from dovetail.kernels.rules import DeadlineRule
 from dovetail.kernels.run import Floats
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
@@ -69,7 +70,7 @@ def replay(
         return finished(whole, workload, cluster, policy, estimate, seed)
     stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
     _advance(stepper, workload, progress)
-    rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last)
+    rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
     return _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
 
 
@@ -78,18 +79,25 @@ def finished(
 ) -> Schedule:
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
-    rows = (jobs[layout.START], jobs[layout.ARRIVE], jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST])
+    first, last, terms = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.TERMS]
+    if isinstance(whole.rule, DeadlineRule):  # where a tentative job stood was no promise
+        last = np.where(first < 0, -1, last)
+    rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(terms < 0, -1, terms > layout.REFUSED))
     return _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
 
 
 def _schedule(
-    rows: tuple[Ints, Ints, Ints, Ints], said: Ints, passes: int, workload: Workload, cluster: Cluster, policy: Policy,
+    rows: tuple[Ints, ...], said: Ints, passes: int, workload: Workload, cluster: Cluster, policy: Policy,
     estimate: Estimate, seed: int,
 ) -> Schedule:  # fmt: skip
     versions = {"dovetail": __version__, "numba": numba.__version__, "numpy": np.__version__}
     versions["python"] = platform.python_version()
     name = estimate if isinstance(estimate, str) else getattr(estimate, "name", "given")
-    return Schedule(workload, cluster, policy.name, name, *rows, passes, seed, versions, said, is_clairvoyant(policy))
+    start, arrive, first, last, accepted = rows
+    return Schedule(
+        workload, cluster, policy.name, name, start, arrive, first, last, passes, seed, versions, said,
+        is_clairvoyant(policy), accepted if bool((accepted >= 0).any()) else np.empty(0, np.int64),
+    )  # fmt: skip
 
 
 def checked(

@@ -50,12 +50,12 @@ class Stepper:
 
     def __post_init__(self) -> None:
         n = len(self.workload)
-        unknown = [np.full(n, -1, np.int64) for _ in range(4)]
-        self.start, self.arrive, self.promised_first, self.promised_last = unknown
+        unknown = [np.full(n, -1, np.int64) for _ in range(5)]
+        self.start, self.arrive, self.promised_first, self.promised_last, self.accepted = unknown
         self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
-        self._user = self.workload.get("user")
+        self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
         submit = self.workload.submit.tolist()
@@ -80,6 +80,8 @@ class Stepper:
 
     def _next(self) -> int | None:
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
+        if self._standing.wake is not None and self._standing.wake > self.now:
+            times.append(self._standing.wake)
         # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last
         if self.every_s and self._waiting and hope:
@@ -139,6 +141,7 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
+            deadline_s=self._deadline_s,
         )  # fmt: skip
         plan = self.policy.decide(state)
         if not isinstance(plan, Plan):
@@ -155,6 +158,11 @@ class Stepper:
             if self.promised_first[job] < 0:
                 self.promised_first[job] = at
             self.promised_last[job] = at
+        for job, at in plan.deadlines.items():
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s gives job {job} a deadline: it is not waiting")
+            if self.accepted[job] < 0:
+                self.accepted[job] = at >= 0
         for job in plan.starts:
             if job not in waiting:
                 raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")

@@ -122,6 +122,7 @@ def new_replay(
         jobs[row] = workload[values]
     jobs[layout.ESTIMATE] = learner.first
     jobs[layout.SEEN] = 0
+    jobs[layout.DEADLINE] = workload.get("deadline_s")
     info = np.zeros(layout.INFO, np.int64)
     info[layout.LAST] = n
     links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)

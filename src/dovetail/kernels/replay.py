@@ -52,6 +52,7 @@ from dovetail.kernels.run import (
     THINK,
     TOLD,
     WAITING,
+    WAKE,
     Ints,
     Run,
 )
@@ -112,6 +113,8 @@ def _next_moment(run: Run, rule: Any) -> int:
         at = min(at, run.lists[END_AT, 0])
     if info[HELD] > 0:
         at = min(at, run.held[0, 0])
+    if info[WAKE] > info[NOW]:
+        at = min(at, info[WAKE])
     if rule.every_s > 0 and info[WAITING] > 0:
         tick = (info[NOW] // rule.every_s + 1) * rule.every_s
         at = min(at, tick)

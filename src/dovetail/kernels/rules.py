@@ -99,6 +99,20 @@ class ConservativeRule(NamedTuple):
     """Estimates are upper bounds of the run times: no running job can outlive one."""
 
 
+class DeadlineRule(NamedTuple):
+    """Deadline-based backfilling (deadline.py): conservative, but jobs with a deadline may be moved."""
+
+    order: int
+    backfill: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    guard: bool
+    """No accepted deadline is broken for a regular job."""
+    bounded: bool
+
+
 class PlanRule(NamedTuple):
     """A planner: an objective, a budget, a window."""
 
@@ -125,7 +139,7 @@ class PlanRule(NamedTuple):
     """Working space (search.py)."""
 
 
-Rule = ListRule | SlackRule | ConservativeRule | PlanRule
+Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule
 
 
 @inner
@@ -266,7 +280,7 @@ def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> N
 
 
 @inner
-def _outdated(run: Run, now: int, n: int) -> bool:
+def outdated(run: Run, now: int, n: int) -> bool:
     """Whether a running job has outlived its estimate, or a promise could not be kept."""
     if run.info[CORRECTED] == 1:
         return True
@@ -284,7 +298,7 @@ def _outdated(run: Run, now: int, n: int) -> bool:
 def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -> int:
     info = run.info
     n = info[WAITING] - info[ARRIVED]  # the queue is in order of arrival: the new ones stand last
-    if not rule.bounded and _outdated(run, now, n):
+    if not rule.bounded and outdated(run, now, n):
         rebuild(
             cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], run.keys[BACK_KEY],
             run.lists[ORDER], run.lists[SPARE],

@@ -13,21 +13,26 @@ Floats = npt.NDArray[np.float64]
 NEVER = 1 << 62
 
 # Positions in Run.info.
-NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED = range(14)
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)
 """NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
 in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
 one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse). RECENT: how many jobs
 that came last are listed in BACK_QUEUE, the last first; 0: they are those before NEXT. DUE: no running job is expected
-to end before. CORRECTED: 1 if a running job has been given another estimate since the last pass."""
-INFO = 14
+to end before. CORRECTED: 1 if a running job has been given another estimate since the last pass. WAKE: a pass is
+wanted then, even if nothing happens; NEVER, or not after NOW: none is."""
+INFO = 15
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)
 
 # Rows of Run.jobs, one value per job, in order of submit.
-SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE = range(10)
-"""PLACE: where a waiting job stands in a plan that is kept; -1: nowhere."""
-JOB_ROWS = 10
+SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE, DEADLINE, TERMS = range(12)
+"""PLACE: where a waiting job stands in a plan that is kept; -1: nowhere. DEADLINE: seconds from its arrival by which a
+job is to have ended; -1: none. TERMS: what was agreed on that; -1: nothing."""
+JOB_ROWS = 12
+
+# Values of TERMS. Accepted: TENTATIVE (may still be moved), FIRM.
+REFUSED, TENTATIVE, FIRM = range(3)
 
 # Rows of Run.keys.
 KEY, BACK_KEY = range(2)

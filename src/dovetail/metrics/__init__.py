@@ -1,6 +1,7 @@
 """How good a schedule is: numbers over jobs, over the cluster and its queue, and over who waited for whom."""
 
 from dovetail.metrics.classes import CLASSES, classes
+from dovetail.metrics.deadlines import of_deadlines, stretches, usages
 from dovetail.metrics.fairness import WaitAreaCurve, lp_response_s, pasf_s, unfairness, wait_area_curve
 from dovetail.metrics.jobs import (
     COUNTING,
@@ -56,14 +57,17 @@ __all__ = [
     "mean_queue_jobs",
     "mean_queue_processors",
     "mean_wait_s",
+    "of_deadlines",
     "outcomes",
     "pasf_s",
     "slowdown",
     "slowdowns",
     "spread",
+    "stretches",
     "summarize",
     "timeline",
     "unfairness",
+    "usages",
     "utilization",
     "utilization_by_bin",
     "utilization_variance",

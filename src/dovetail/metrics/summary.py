@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dovetail.metrics import fairness, jobs, system
 from dovetail.metrics.classes import NARROW, SHORT_S, classes
+from dovetail.metrics.deadlines import of_deadlines
 from dovetail.metrics.exact import Floats
 from dovetail.model.schedule import Schedule
 
@@ -16,7 +17,8 @@ def summarize(
     short_s: int = SHORT_S,
     narrow: int = NARROW,
 ) -> dict[str, float]:
-    """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order.
+    """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order; those of deadlines
+    only where jobs have some.
 
     Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
     the metrics over jobs and to the classes, not to the cluster and its queue.
@@ -24,6 +26,7 @@ def summarize(
     return {
         **_of_jobs(schedule, counting, bound_s, short_s, narrow),
         **_of_system(system.timeline(schedule)),
+        **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
     }
 
 

@@ -11,10 +11,14 @@ class Plan:
     """Jobs to start now, and what the policy says of the others. Jobs are named by their index in the state.
 
     `promised` maps a waiting job to the start that it was promised and may count on while estimates are upper
-    bounds; `expected` to a start that is only foreseen; `reasons` says why a job waits.
+    bounds; `expected` to a start that is only foreseen; `reasons` says why a job waits. `deadlines` maps a waiting job
+    that came with a deadline to the instant by which it will have ended, promised too; -1: refused. `wake` is when the
+    policy wants to be asked again, if nothing happens before; None: it does not mind.
     """
 
     starts: Sequence[int] = ()
     promised: Mapping[int, int] = field(default_factory=dict)
     expected: Mapping[int, int] = field(default_factory=dict)
+    deadlines: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
+    wake: int | None = None

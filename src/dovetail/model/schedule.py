@@ -17,6 +17,8 @@ class Schedule:
     `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
     `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
     `said` is what was said of each job's run time when it arrived; empty where that is not known.
+    `accepted` says what the policy made of each job's deadline: 1 accepted, 0 refused, -1 the job has none; empty where
+    it was not asked.
     `clairvoyant`: the policy knew the run times and the submissions to come.
     """
 
@@ -33,11 +35,18 @@ class Schedule:
     versions: dict[str, str] = field(default_factory=dict)
     said: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     clairvoyant: bool = False
+    accepted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def end(self) -> Ints:
         """When each job ended: start plus run time."""
         return self.start + self.workload.runtime
+
+    @property
+    def deadline_at(self) -> Ints:
+        """By when each job is to have ended: its arrival plus `deadline_s`; -1 where it has none."""
+        deadline_s = self.workload.get("deadline_s")
+        return np.where(deadline_s >= 0, self.arrive + deadline_s, -1)
 
     @property
     def wait(self) -> Ints:

@@ -17,6 +17,7 @@ class State:
     `waiting`, `running`, `arrived` and `ended` hold job numbers: positions in the columns `submit`, `size`,
     `limit`, `estimate`, `user` (one value per job; only jobs that have arrived may be looked at).
     `waiting` is in order of arrival, then line; so is `arrived`, the part of it that is new in this moment.
+    `deadline_s`: by how long after its submit a job is to have ended; -1: no matter when. Empty: nobody says.
     `standing` is the plan that the policy gave in the last pass.
     `future` is empty, unless the policy is declared clairvoyant (`clairvoyant = True` in its class): then it holds the
     jobs still to come, in order of submit, whose columns may be looked at too, and the estimates are the run times.
@@ -41,6 +42,7 @@ class State:
     future: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     corrected: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Running jobs that have outlived their estimates and been given others since the last pass."""
+    deadline_s: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""

@@ -20,11 +20,12 @@ REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
 
 OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
-    "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "line",
+    "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
-(field 18); `line` is the line of the source file."""
+(field 18); `deadline_s` is by how long after its arrival a job is to have ended (-1: no matter when); `line` is
+the line of the source file."""
 
 NAMED: Final = ("user", "group", "name", "queue", "partition")
 """Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
@@ -191,7 +192,7 @@ class Workload:
     @cached_property
     def _digest(self) -> str:
         h = hashlib.sha256()
-        for name in (*REQUIRED, "user", "after", "think_s"):
+        for name in (*REQUIRED, "user", "after", "think_s", "deadline_s"):
             if name in self.columns:
                 h.update(name.encode())
                 h.update(self.columns[name].astype("<i8", copy=False).tobytes())

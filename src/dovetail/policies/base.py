@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
 from dovetail.kernels import run as layout
 from dovetail.kernels.counted import new_counted
 from dovetail.kernels.planning import fitted
-from dovetail.kernels.rules import ConservativeRule, ListRule, PlanRule, Rule, SlackRule
+from dovetail.kernels.rules import ConservativeRule, DeadlineRule, ListRule, PlanRule, Rule, SlackRule
 from dovetail.kernels.step import step
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -70,7 +71,7 @@ class RulePolicy(Policy):
         if not len(state.waiting):
             return Plan()
         rule = self.rule(keep=True, seed=state.seed)
-        if not isinstance(rule, ConservativeRule):
+        if not isinstance(rule, ConservativeRule | DeadlineRule):
             # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
             rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
         here = np.concatenate([state.waiting, state.running, state.ended])
@@ -81,6 +82,8 @@ class RulePolicy(Policy):
             here = np.concatenate([here, np.setdiff1d(last, here)])
         # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
         remembered = {} if isinstance(rule, ListRule) else state.standing.promised
+        if isinstance(rule, DeadlineRule):
+            remembered = {**state.standing.expected, **remembered}
         run = _run_of(state, here, self.keys(state), remembered)
         if len(last):
             where = {job: i for i, job in enumerate(here.tolist())}
@@ -91,6 +94,8 @@ class RulePolicy(Policy):
         cap = new_counted(need, total, len(here), 3 * (len(here) + len(last)))
         n_started = step(fitted(rule, cap.plan, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
+        if isinstance(rule, DeadlineRule):
+            return _agreed(state, run, here[starts])
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
         rows = {
             ListRule: layout.PLACE,
@@ -107,6 +112,20 @@ class RulePolicy(Policy):
         return Plan(starts=here[starts].tolist(), promised=known)
 
 
+def _agreed(state: State, run: layout.Run, starts: Any) -> Plan:
+    """What a DeadlineRule has decided: firm starts are promised, tentative ones expected."""
+    promised: dict[int, int] = {}
+    expected: dict[int, int] = {}
+    deadlines: dict[int, int] = {}
+    rows = run.jobs[[layout.PROMISED_LAST, layout.TERMS, layout.ARRIVE, layout.DEADLINE]].T.tolist()
+    for job, (at, terms, arrive, deadline_s) in zip(state.waiting.tolist(), rows, strict=False):
+        (expected if terms == layout.TENTATIVE else promised)[job] = at
+        if terms >= 0:
+            deadlines[job] = arrive + deadline_s if terms > layout.REFUSED else -1
+    wake = int(run.info[layout.WAKE]) if run.info[layout.WAKE] < layout.NEVER else None
+    return Plan(starts=starts.tolist(), promised=promised, expected=expected, deadlines=deadlines, wake=wake)
+
+
 def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> layout.Run:
     """The jobs of one instant as a Run; job i of it is here[i]."""
     waiting, running, n = len(state.waiting), len(state.running), len(here)
@@ -117,7 +136,13 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     jobs[layout.ESTIMATE] = state.estimate[here]
     jobs[layout.START] = state.start[here]
     jobs[layout.SEEN] = 0
+    if len(state.deadline_s):
+        jobs[layout.DEADLINE] = state.deadline_s[here]
+    agreed = state.standing.deadlines
     for i, job in enumerate(state.waiting.tolist()):
+        if job in agreed:
+            kept = layout.FIRM if job in state.standing.promised else layout.TENTATIVE
+            jobs[layout.TERMS, i] = kept if agreed[job] >= 0 else layout.REFUSED
         jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = promised.get(job, -1)
         jobs[layout.PLACE, i] = state.standing.expected.get(job, -1)
     info = np.zeros(layout.INFO, np.int64)

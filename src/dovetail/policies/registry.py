@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.named import in_file, load, make, settings
 from dovetail.policies.base import Policy
+from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.policies.planner import PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
@@ -37,6 +38,8 @@ def policy(text: str) -> Policy:
     known: dict[str, Callable[[str], Any]]
     if isinstance(made, Conservative):
         known = {"sweep": str}
+    elif isinstance(made, DeadlineBackfilling):
+        known = {"guard": _yes_no}
     elif isinstance(made, Solver):
         known = made.settings()
     elif isinstance(made, Planner):
@@ -67,11 +70,13 @@ def names() -> list[str]:
         *(f"{order}-easy" for order in ORDERS),
         *(f"list-{order}" for order in ORDERS),
         "conservative",
+        "dbf",
         *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
         *SOLVER_NAMES,
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
+        "dbf:guard=no",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,ms=...,hot=...,cold=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "offline:... (knows the future), as plan",
@@ -79,7 +84,7 @@ def names() -> list[str]:
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
+def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver:
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain):
         return solver
@@ -87,6 +92,8 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
         return Planner(name=name) if plain == "plan" else Offline(name=name)
     if plain == "conservative":
         return Conservative(name=name)
+    if plain == "dbf":
+        return DeadlineBackfilling(name=name)
     if plain in ("easy", "list"):
         return ListPolicy(reserve=1 if plain == "easy" else "all", name=name)
     first, _, second = plain.partition("-")
@@ -105,6 +112,12 @@ def _built_in(name: str) -> ListPolicy | Conservative | Planner | Solver:
 
 def _starve(value: str) -> int | None:
     return None if value == "none" else parse_duration(value)
+
+
+def _yes_no(value: str) -> bool:
+    if value not in ("yes", "no"):
+        raise ValueError("must be yes or no")
+    return value == "yes"
 
 
 def _reserve(value: str) -> int | str:

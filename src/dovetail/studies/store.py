@@ -48,7 +48,7 @@ FACTS: Final = (
 )  # fmt: skip
 """Columns that are no metrics."""
 
-STARTS: Final = ("start", "arrive", "promised_first", "promised_last", "said")
+STARTS: Final = ("start", "arrive", "promised_first", "promised_last", "said", "accepted")
 """Columns with one number per job of the workload, in its order; null where there is nothing to say."""
 
 _OLD_S: Final = 600
@@ -133,13 +133,14 @@ class Store:
         workload = self.workload(row["workload_sha256"])
         none = np.full(len(workload), -1, np.int64)
         known = estimates(workload, row["estimate"]) if is_known(row["estimate"]) else np.empty(0, np.int64)
-        start, arrive, first, last, said = (
+        start, arrive, first, last, said, accepted = (
             default if row[key] is None else row[key]
-            for key, default in zip(STARTS, (none, workload.submit, none, none, known), strict=True)
+            for key, default in zip(STARTS, (none, workload.submit, none, none, known, none[:0]), strict=True)
         )
         return Schedule(
             workload, Cluster(row["processors"]), row["policy"], row["estimate"], start, arrive, first, last,
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
+            accepted,
         )  # fmt: skip
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:

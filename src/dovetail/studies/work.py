@@ -89,6 +89,7 @@ def _run(path: Path, task: Task) -> None:
         for key in ("promised_first", "promised_last"):
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
+        starts["accepted"] = schedule.accepted if len(schedule.accepted) else None
         starts["said"] = None if is_known(schedule.estimate) else schedule.said
     store.write(task.name, row, metrics, starts)
 

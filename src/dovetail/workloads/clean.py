@@ -44,12 +44,21 @@ def known_size(workload: Workload) -> Workload:
     )
 
 
-def fits_machine(workload: Workload) -> Workload:
-    """Drop a job that asks for more processors than the machine has."""
+def known_allocated(workload: Workload) -> Workload:
+    """Drop a job that was given no processors."""
+    return workload.take(workload.get("allocated") > 0, "no allocated processors")
+
+
+def fits_machine(workload: Workload, *, larger: str = "drop") -> Workload:
+    """Drop a job that asks for more processors than the machine has; or let it ask for all of them (`cut`)."""
     if not workload.processors:
         rule = "the header has neither MaxProcs nor MaxNodes, so fits_machine cannot tell what fits"
         raise InputError(workload.provenance.source, 0, rule)
-    return workload.take(workload.size <= workload.processors, "more processors than the machine has")
+    fits = workload.size <= workload.processors
+    if larger == "cut":
+        step = Step("more processors than the machine has made all of them", changed=int((~fits).sum()))
+        return workload.with_columns(step, size=np.where(fits, workload.size, workload.processors))
+    return workload.take(fits, "more processors than the machine has")
 
 
 def known_limit(workload: Workload) -> Workload:
@@ -158,7 +167,8 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "positive_runtime": Filter(positive_runtime),
     "zero_runtime_as_one": Filter(zero_runtime_as_one),
     "known_size": Filter(known_size),
-    "fits_machine": Filter(fits_machine),
+    "known_allocated": Filter(known_allocated),
+    "fits_machine": Filter(fits_machine, {"larger": _Choice(("drop", "cut"))}),
     "known_limit": Filter(known_limit),
     "limit_from_runtime": Filter(limit_from_runtime, {"source": _Choice(("runtime", "maxruntime"))}),
     "known_submit": Filter(known_submit),

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from dovetail.errors import SettingError
 from dovetail.model.workload import Column, Ints, Step, Workload
-from dovetail.units import WEEK_S, parse_duration
+from dovetail.named import settings
+from dovetail.units import DAY_S, WEEK_S, parse_duration
 
 
 def offered_load(workload: Workload) -> float:
@@ -91,6 +92,36 @@ def nudge(workload: Workload, share: float, seed: int) -> Workload:
     return workload.with_columns(Step(f"nudge={share:g} seed={seed}", changed=changed), limit=limit)
 
 
+def deadlines(workload: Workload, share: float, seed: int, *, least_s: int = DAY_S, factor: float = 10.0) -> Workload:
+    """A random part of the jobs gets a deadline: by so long after its arrival, or by that many times its limit if that
+    is later, each is to have ended. The other jobs have none."""
+    if least_s < 0 or not 0 <= factor < math.inf:
+        raise SettingError(f"least={least_s}, factor={factor:g}: neither may be negative")
+    chosen = _choose(len(workload), share, seed)
+    deadline_s = np.full(len(workload), -1, np.int64)
+    deadline_s[chosen] = np.maximum(least_s, np.rint(factor * workload.limit[chosen]).astype(np.int64))
+    name = f"deadlines={share:g},least={least_s}s,factor={factor:g} seed={seed}"
+    return workload.with_columns(Step(name, changed=len(chosen)), deadline_s=deadline_s)
+
+
+def periodic_deadlines(workload: Workload, tolerance: float) -> Workload:
+    """Jobs that come again and again are to have ended before the next of them is due. The other jobs have no deadline.
+
+    A job is one of a series if the same user submits jobs of its name, size and limit, and the time since the last one
+    differs from the time to the next by at most `tolerance` of it. Its deadline is the former, if its limit allows."""
+    if not 0 <= tolerance < 1:
+        raise SettingError(f"periodic-deadlines={tolerance:g}: must be from 0 to below 1, as 0.1")
+    kinds = [workload.get(column) for column in ("user", "name", "size", "limit")]
+    order = np.lexsort((np.arange(len(workload)), *kinds))
+    since, to = np.zeros(len(workload), np.int64), np.zeros(len(workload), np.int64)
+    same = np.all([kind[order][1:] == kind[order][:-1] for kind in kinds], axis=0)
+    gaps = np.where(same, np.diff(workload.submit[order]), 0)
+    since[order[1:]], to[order[:-1]] = gaps, gaps
+    periodic = (np.minimum(since, to) > 0) & (abs(since - to) <= tolerance * since) & (since >= workload.limit)
+    step = Step(f"periodic-deadlines={tolerance:g}", changed=int(periodic.sum()))
+    return workload.with_columns(step, deadline_s=np.where(periodic, since, -1))
+
+
 def shift_to_zero(workload: Workload) -> Workload:
     """All submits earlier by the first one, which becomes 0."""
     first = int(workload.submit[0]) if len(workload) else 0
@@ -145,6 +176,14 @@ def _number(text: str) -> float:
         raise SettingError(f"{text!r} is not a number") from None
 
 
+def _with_deadlines(workload: Workload, text: str, seed: int) -> Workload:
+    share, _, rest = text.partition(",")
+    found = settings(rest, f"deadlines={text}", {"least": parse_duration, "factor": float})
+    return deadlines(
+        workload, _number(share), seed, least_s=found.get("least", DAY_S), factor=found.get("factor", 10.0)
+    )
+
+
 def _between(text: str) -> tuple[int, int]:
     begin, dots, end = text.partition("..")
     if not dots:
@@ -155,7 +194,7 @@ def _between(text: str) -> tuple[int, int]:
         raise SettingError(str(error)) from None
 
 
-RANDOM: Final = ("sample", "sample-users", "nudge")
+RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines")
 """Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
@@ -165,6 +204,11 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
     "sample": ("sample=SHARE", lambda w, text, seed: sample(w, _number(text), seed)),
     "sample-users": ("sample-users=SHARE", lambda w, text, seed: sample_users(w, _number(text), seed)),
     "nudge": ("nudge=SHARE", lambda w, text, seed: nudge(w, _number(text), seed)),
+    "deadlines": ("deadlines=SHARE[,least=24h,factor=10]", _with_deadlines),
+    "periodic-deadlines": (
+        "periodic-deadlines=TOLERANCE",
+        lambda w, text, seed: periodic_deadlines(w, _number(text)),
+    ),
     "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
 }
 

@@ -35,6 +35,8 @@ def write_schedule_parquet(schedule: Schedule, path: str | Path) -> None:
         "promised_first": schedule.promised_first,
         "promised_last": schedule.promised_last,
     }
+    if len(schedule.accepted):
+        columns["deadline_accepted"] = schedule.accepted
     about = {
         "trace": schedule.workload.name, "workload_sha256": schedule.workload.digest(), "policy": schedule.policy,
         "estimate": schedule.estimate, "processors": schedule.cluster.processors, "passes": schedule.passes,

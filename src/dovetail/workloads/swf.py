@@ -41,7 +41,7 @@ REASONS: Final = {
 }
 """Why a line was set aside, by the kernel's code."""
 
-TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s")
+TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s", "deadline_s")
 SIZES: Final = ("size", "allocated")
 MOST_COMMENTS: Final = 10_000
 """Comment lines that a file may have before its first job."""

@@ -1,0 +1,136 @@
+"""Deadline-based backfilling: by hand, and its promises on thousands of small dense workloads."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from dovetail.engine.replay import replay
+from dovetail.engine.stepper import Stepper
+from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.schedule import Schedule
+from dovetail.model.state import State
+from dovetail.policies.registry import policy
+from dovetail.referee import check_schedule
+from tests.slow.policies import SlowJob
+from tests.slow.workloads import random_jobs, with_deadlines, workload_of
+
+MANY = 10_000
+
+
+def made(jobs: Sequence[SlowJob], processors: int, name: str = "dbf") -> Schedule:
+    """The schedule of a few jobs, the same by both engines."""
+    workload = workload_of(jobs, (processors,))
+    whole, by_event = (replay(workload, policy(name), event_by_event=one) for one in (False, True))
+    for column in ("start", "promised_first", "promised_last", "accepted"):
+        assert getattr(whole, column).tolist() == getattr(by_event, column).tolist(), column
+    return whole
+
+
+def job(submit: int, size: int, estimate: int, deadline: int = -1) -> SlowJob:
+    return SlowJob(submit, (size,), estimate, estimate, deadline=deadline)
+
+
+def test_a_job_that_can_wait_makes_room() -> None:
+    jobs = [job(0, 2, 10), job(1, 2, 10, deadline=100), job(2, 2, 10)]
+    schedule = made(jobs, 2)
+    assert schedule.start.tolist() == [0, 20, 10]
+    assert schedule.accepted.tolist() == [-1, 1, -1]
+    assert schedule.promised_first.tolist() == [0, -1, 10]  # it was promised an end, not a start
+    assert replay(workload_of(jobs, (2,)), policy("conservative")).start.tolist() == [0, 10, 20]
+
+
+def test_a_deadline_that_is_near_goes_first_and_becomes_firm() -> None:
+    schedule = made([job(0, 2, 10), job(1, 2, 10, deadline=20), job(2, 2, 10)], 2)
+    assert schedule.start.tolist() == [0, 10, 20]
+    assert schedule.promised_first.tolist() == [0, 10, 20]
+    assert schedule.accepted.tolist() == [-1, 1, -1]
+
+
+def test_a_deadline_that_cannot_be_met_is_refused_and_the_job_is_regular() -> None:
+    schedule = made([job(0, 2, 10), job(1, 2, 10, deadline=18), job(2, 2, 10)], 2)
+    assert schedule.start.tolist() == [0, 10, 20]
+    assert schedule.promised_first.tolist() == [0, 10, 20]
+    assert schedule.accepted.tolist() == [-1, 0, -1]
+
+
+def test_a_refused_job_takes_the_place_of_one_that_can_wait() -> None:
+    jobs = [job(0, 2, 10), job(1, 2, 10, deadline=100), job(2, 2, 10, deadline=20)]
+    schedule = made(jobs, 2)
+    assert schedule.accepted.tolist() == [-1, 1, 0]
+    assert schedule.start.tolist() == [0, 20, 10]
+
+
+def test_a_start_that_was_promised_happens_though_nobody_comes_or_ends_then() -> None:
+    """Job 3 was to start behind a tentative job, which has been moved since."""
+    rows = [
+        (1, 1, 1, 8, -1), (1, 2, 2, 3, -1), (3, 1, 2, 2, -1), (3, 1, 4, 4, 21), (4, 1, 3, 3, -1), (5, 2, 1, 3, -1),
+        (5, 2, 1, 1, -1), (6, 2, 3, 3, 17), (7, 2, 2, 2, 100), (7, 2, 7, 7, -1), (9, 1, 6, 6, -1),
+    ]  # fmt: skip
+    jobs = [SlowJob(submit, (size,), run, estimate, deadline=due) for submit, size, run, estimate, due in rows]
+    schedule = made(jobs, 2)
+    assert schedule.start[3] == schedule.promised_first[3] == 11
+    assert 11 not in {*schedule.end.tolist(), *schedule.arrive.tolist()}
+
+
+def test_settings() -> None:
+    with pytest.raises(SettingError, match="must be yes or no"):
+        policy("dbf:guard=perhaps")
+    with pytest.raises(SettingError, match="cannot run with --every"):
+        replay(workload_of([job(0, 1, 1)], (1,)), policy("dbf"), every_s=60)
+
+
+def test_without_deadlines_it_is_conservative_backfilling() -> None:
+    for seed in range(200):
+        jobs, capacity = random_jobs(random.Random(seed))
+        workload = workload_of(jobs, capacity)
+        dbf, conservative = (replay(workload, policy(name)) for name in ("dbf", "conservative"))
+        assert dbf.start.tolist() == conservative.start.tolist(), seed
+        assert dbf.accepted.tolist() == []
+
+
+def broken(seed: int, name: str) -> list[str]:
+    """The promises that a policy breaks on a workload in which every job keeps its limit."""
+    rng = random.Random(seed)
+    jobs, capacity = random_jobs(rng)
+    schedule = replay(workload_of(with_deadlines(rng, jobs), capacity), policy(name))
+    return [violation.rule for violation in check_schedule(schedule, promises=True)]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_no_promise_is_broken(part: int) -> None:
+    """No accepted deadline is missed, no regular job starts later than it was first promised."""
+    for seed in range(part * MANY // 4, (part + 1) * MANY // 4):
+        assert broken(seed, "dbf") == [], seed
+
+
+def test_without_the_guard_a_deadline_is_broken_now_and_then() -> None:
+    found = Counter(rule for seed in range(MANY) for rule in broken(seed, "dbf:guard=no"))
+    assert set(found) == {"deadline kept"}
+
+
+def test_promises_only_move_earlier() -> None:
+    """Seen from pass to pass, with all that the policy may use to remember in its plans."""
+    moved = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        jobs, capacity = random_jobs(rng)
+        workload = workload_of(with_deadlines(rng, jobs), capacity)
+
+        def see(state: State, plan: Plan) -> None:
+            nonlocal moved
+            for number, at in state.standing.promised.items():
+                if number in state.waiting:
+                    assert plan.promised[number] <= at
+            for number, at in state.standing.expected.items():
+                moved += number in plan.expected and plan.expected[number] > at
+
+        estimate = np.array(workload.limit)
+        Stepper(workload, Cluster(workload.processors), policy("dbf"), estimate, see=see).advance()
+    assert moved > 100  # tentative ones move later too
