@@ -173,6 +173,7 @@ def test_good_plans() -> None:
     assert check_plan(state(), Plan()) == []
     assert check_plan(state(), Plan(starts=(3,), promised={1: 10, 2: 15})) == []
     assert check_plan(state(), Plan(starts=(3,), promised={3: 5, 1: 10, 2: 15})) == []
+    assert check_plan(state(), Plan(starts=(3,), promised={3: 6, 1: 20}, expected={1: 10})) == []  # none is later
     assert check_plan(state(12), Plan(promised={1: 13})) == []  # job 0 is late: taken to end at 13
 
 
@@ -184,7 +185,7 @@ def test_good_plans() -> None:
         (5, Plan(starts=(3, 2)), [("capacity", 2)]),
         (5, Plan(promised={0: 20}), [("promises wait", 0)]),
         (5, Plan(promised={1: 4}), [("promise not past", 1)]),
-        (5, Plan(starts=(3,), promised={3: 6}), [("one start per job", 3)]),
+        (5, Plan(promised={1: 10}, expected={1: 11}), [("promise planned", 1)]),
         (5, Plan(promised={1: 9}), [("capacity", 1)]),
         (5, Plan(starts=(2,), promised={1: 10}), [("capacity", 1)]),
         (12, Plan(promised={1: 12}), [("capacity", 1)]),

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from dovetail.engine.contract import check_policy
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import SettingError
@@ -82,6 +83,8 @@ def test_a_start_that_was_promised_happens_though_nobody_comes_or_ends_then() ->
 def test_settings() -> None:
     with pytest.raises(SettingError, match="must be yes or no"):
         policy("dbf:guard=perhaps")
+    with pytest.raises(SettingError, match="must be from 0 to 1"):
+        policy("plan-deadline:patient=2")
     with pytest.raises(SettingError, match="cannot run with --every"):
         replay(workload_of([job(0, 1, 1)], (1,)), policy("dbf"), every_s=60)
 
@@ -113,6 +116,46 @@ def test_no_promise_is_broken(part: int) -> None:
 def test_without_the_guard_a_deadline_is_broken_now_and_then() -> None:
     found = Counter(rule for seed in range(MANY) for rule in broken(seed, "dbf:guard=no"))
     assert set(found) == {"deadline kept"}
+
+
+PLANNERS = (
+    "plan-deadline:decodes=30",
+    "plan-deadline:decodes=30,window=5,foresight=3",
+    "plan-p2sf:patient=0.1,decodes=20",
+    "plan-awf:patient=0,decodes=10,starve=20",
+)
+
+
+@pytest.mark.parametrize("name", PLANNERS)
+def test_the_planner_keeps_deadlines_and_serves_regular_jobs(name: str) -> None:
+    """No promise is broken, whatever is in the plan; and regular jobs wait less than with dbf."""
+    waits = Counter[str]()
+    for seed in range(500):
+        rng = random.Random(seed)
+        jobs, capacity = random_jobs(rng)
+        workload = workload_of(with_deadlines(rng, jobs), capacity)
+        planned, dbf = (replay(workload, policy(one)) for one in (name, "dbf"))
+        assert check_schedule(planned, promises=True) == [], seed
+        if seed < 50:
+            by_event = replay(workload, policy(name), event_by_event=True)
+            assert by_event.start.tolist() == planned.start.tolist(), seed
+            assert by_event.accepted.tolist() == planned.accepted.tolist(), seed
+        regular = workload["deadline_s"] < 0
+        waits["plan"] += int(planned.wait[regular].sum())
+        waits["dbf"] += int(dbf.wait[regular].sum())
+    if name.startswith("plan-deadline"):
+        assert waits["plan"] < waits["dbf"]
+
+
+def test_a_planner_that_is_not_patient_is_not_asked_about_deadlines() -> None:
+    jobs = [job(0, 2, 10), job(1, 2, 10, deadline=11), job(2, 2, 5)]
+    assert made(jobs, 2, "plan-af").accepted.tolist() == []
+    assert made(jobs, 2, "plan-deadline").accepted.tolist() == [-1, 0, -1]
+
+
+@pytest.mark.parametrize("name", ["dbf", "plan-deadline:decodes=10", "plan-deadline:decodes=10,foresight=2"])
+def test_the_contract_holds(name: str) -> None:
+    assert [finding for finding in check_policy(policy(name), cases=40) if finding.broken] == []
 
 
 def test_promises_only_move_earlier() -> None:

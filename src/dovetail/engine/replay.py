@@ -79,10 +79,10 @@ def finished(
 ) -> Schedule:
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
-    first, last, terms = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.TERMS]
+    first, last, agreed = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.AGREED]
     if isinstance(whole.rule, DeadlineRule):  # where a tentative job stood was no promise
         last = np.where(first < 0, -1, last)
-    rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(terms < 0, -1, terms > layout.REFUSED))
+    rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
     return _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
 
 

@@ -1,6 +1,6 @@
 """Deadline-based backfilling: jobs that need only end by a deadline may be moved while they wait.
 
-On top of conservative backfilling. Waiting jobs are firm or tentative (TERMS). A firm one keeps its start, which only
+On top of conservative backfilling. Waiting jobs are firm or tentative (AGREED). A firm one keeps its start, which only
 moves earlier. A tentative one has been promised an end: its start may move, both ways, whenever a regular job comes.
 PROMISED_LAST is where each of them stands in the plan; PROMISED_FIRST is that of the firm ones when they became so.
 """
@@ -14,6 +14,7 @@ from dovetail.kernels.compile import inner
 from dovetail.kernels.conservative import promise, rebuild, start_due, sweep
 from dovetail.kernels.rules import DeadlineRule, outdated
 from dovetail.kernels.run import (
+    AGREED,
     ARRIVE,
     ARRIVED,
     BACK_KEY,
@@ -21,7 +22,6 @@ from dovetail.kernels.run import (
     ENDED,
     ESTIMATE,
     FIRM,
-    NEVER,
     NEWS_LIST,
     ORDER,
     PROMISED_FIRST,
@@ -34,10 +34,9 @@ from dovetail.kernels.run import (
     START,
     STARTED,
     TENTATIVE,
-    TERMS,
     WAITING,
-    WAKE,
     Run,
+    wake_at_next,
 )
 from dovetail.kernels.seam import answers
 
@@ -104,11 +103,11 @@ def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> 
     the job goes around them.
     """
     tentative, old = run.lists[SPARE], run.lists[SPARE_2]
-    terms, at, marked = run.jobs[TERMS], run.jobs[PROMISED_LAST], run.jobs[SEEN]
+    agreed, at, marked = run.jobs[AGREED], run.jobs[PROMISED_LAST], run.jobs[SEEN]
     k = 0
     for i in range(before):
         other = run.lists[QUEUE, i]
-        if terms[other] == TENTATIVE:
+        if agreed[other] == TENTATIVE:
             tentative[k], old[k] = other, at[other]
             _take_out(cap, run, other)
             k += 1
@@ -136,7 +135,7 @@ def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> 
         other = tentative[i]
         if marked[other] == 1:
             marked[other] = 0
-            terms[other] = FIRM
+            agreed[other] = FIRM
             run.jobs[PROMISED_FIRST, other] = at[other]
     run.jobs[PROMISED_FIRST, job] = at[job]
 
@@ -149,7 +148,7 @@ def _compress(cap: Any, run: Run, now: int, n: int) -> None:
     for of_these in (False, True):
         for i in range(n):
             job = run.lists[QUEUE, i]
-            if (run.jobs[TERMS, job] == TENTATIVE) == of_these:
+            if (run.jobs[AGREED, job] == TENTATIVE) == of_these:
                 order[m] = job
                 m += 1
     sweep(cap, now, run.jobs[ESTIMATE], order, n, run.jobs[PROMISED_LAST])
@@ -176,17 +175,13 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
         if jobs[DEADLINE, job] >= 0:
             _place(cap, run, now, job)
             if not _late(run, job):
-                jobs[TERMS, job] = TENTATIVE
+                jobs[AGREED, job] = TENTATIVE
                 continue
             _take_out(cap, run, job)
-            jobs[TERMS, job] = REFUSED
+            jobs[AGREED, job] = REFUSED
         _admit(cap, run, now, i, job, rule.guard)
     # When a tentative job is moved, another may start at an instant at which nobody ends: nothing else would ask then.
-    info[WAKE] = NEVER
-    for i in range(info[WAITING]):
-        at = jobs[PROMISED_LAST, run.lists[QUEUE, i]]
-        if now < at < info[WAKE]:
-            info[WAKE] = at
+    wake_at_next(run, now, jobs[PROMISED_LAST])
     return start_due(cap, now, jobs[ESTIMATE], run.lists[QUEUE], info[WAITING], jobs[PROMISED_LAST], run.lists[STARTED])
 
 

@@ -11,39 +11,55 @@ from dovetail.kernels.compile import inner
 from dovetail.kernels.profile import Profile, entries_most, new_profile
 from dovetail.kernels.rules import PlanRule
 from dovetail.kernels.run import (
+    AGREED,
     ARRIVE,
     BACK_QUEUE,
+    DEADLINE,
     ESTIMATE,
     KEY,
     LAST,
+    NEVER,
     NEXT,
     PLACE,
+    PROMISED_FIRST,
     QUEUE,
     RECENT,
+    REFUSED,
     RUNNING,
     STARTED,
     SUBMIT,
+    TENTATIVE,
     WAITING,
     Run,
+    wake_at_next,
 )
 from dovetail.kernels.seam import answers
 from dovetail.kernels.search import (
     BEST_AT,
     BEST_ORDER,
     CAME,
+    DUE_AT,
     FLOAT_ROWS,
+    FROM,
     INT_ROWS,
     JOBS,
+    NEW_AT,
+    NEW_ORDER,
     OTHER,
+    PART,
     SLOT,
     STOOD,
     STRIDE,
     TERMS,
     WEIGHT,
     Space,
+    list_order,
+    place,
     search,
     seeded,
 )
+
+_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
 
 def no_space() -> Space:
@@ -77,13 +93,25 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
         ints[CAME, i] = run.jobs[ARRIVE, queue[i]]
         ints[STOOD, i] = run.jobs[PLACE, queue[i]]
         floats[WEIGHT, i] = run.keys[KEY, queue[i]]
-    if not fits:
-        return 0
+    if rule.patient >= 0.0:
+        _agree(rule, cap, run, now, n)
+    started = _best_starts(rule, cap, run, now, n) if fits else _0
+    if rule.patient >= 0.0:  # a start behind somebody who is only foreseen is at an instant at which nobody ends
+        wake_at_next(run, now, run.jobs[PLACE])
+    return started
+
+
+@inner
+def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
+    """Search, and start the jobs whose turn has come in the best plan. Returns how many."""
+    ints = rule.space.ints
     planned = n + _foresee(rule, run, now, n)
+    for i in range(n, planned):
+        ints[DUE_AT, i], rule.space.floats[PART, i] = NEVER, 1.0
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)
-    started = 0
+    started = _0
     for i in range(planned):
         if ints[BEST_ORDER, i] >= n:
             continue  # only foreseen
@@ -94,6 +122,36 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
             run.lists[STARTED, started] = job
             started += 1
     return started
+
+
+@inner
+def _agree(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
+    """Answer those who came, one by one, and say what has been promised to whom: an end by the deadline to a job whose
+    deadline is accepted, to any other that it starts no later than it is first planned to.
+
+    Everybody is placed in the order of the standing plan, the new ones behind. While estimates are upper bounds, those
+    who stood start no later than they stood, so all promises can be kept. Where they are not and one cannot, as early
+    as now is what counts. If nothing can start now, this is the plan.
+    """
+    ints, jobs = rule.space.ints, run.jobs
+    for i in range(n):
+        ints[FROM, i] = now
+    list_order(rule, run, now, np.int64(-1), n)  # type: ignore[arg-type]
+    open_plan(cap, now)
+    place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+    for i in range(n):
+        local = ints[NEW_ORDER, i]
+        job, at = ints[JOBS, local], ints[NEW_AT, i]
+        end, due = at + jobs[ESTIMATE, job], jobs[ARRIVE, job] + jobs[DEADLINE, job]
+        if jobs[DEADLINE, job] >= 0 and jobs[AGREED, job] < 0:
+            jobs[AGREED, job] = TENTATIVE if end <= due else REFUSED
+        if jobs[AGREED, job] != TENTATIVE:
+            if jobs[PROMISED_FIRST, job] < 0:
+                jobs[PROMISED_FIRST, job] = at
+            due = jobs[PROMISED_FIRST, job] + jobs[ESTIMATE, job]
+        ints[DUE_AT, local] = max(due, end)
+        rule.space.floats[PART, local] = rule.patient if jobs[AGREED, job] == TENTATIVE else 1.0
+        jobs[PLACE, job] = ints[STOOD, local] = at
 
 
 @inner

@@ -133,6 +133,8 @@ class PlanRule(NamedTuple):
     """Of PaSF."""
     hot: float
     cold: float
+    patient: float
+    """What a job with an accepted deadline counts, of what it would without; below 0: deadlines are not looked at."""
     weights: Floats
     """Of the terms of the objective."""
     space: Any

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.kernels.compile import inner
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -26,12 +28,12 @@ INFO = 15
 BETWEEN, TOLD, KEYED = range(3)
 
 # Rows of Run.jobs, one value per job, in order of submit.
-SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE, DEADLINE, TERMS = range(12)
+SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE, DEADLINE, AGREED = range(12)
 """PLACE: where a waiting job stands in a plan that is kept; -1: nowhere. DEADLINE: seconds from its arrival by which a
-job is to have ended; -1: none. TERMS: what was agreed on that; -1: nothing."""
+job is to have ended; -1: none. AGREED: what was agreed on that; -1: nothing."""
 JOB_ROWS = 12
 
-# Values of TERMS. Accepted: TENTATIVE (may still be moved), FIRM.
+# Values of AGREED. Accepted: TENTATIVE (may still be moved), FIRM.
 REFUSED, TENTATIVE, FIRM = range(3)
 
 # Rows of Run.keys.
@@ -62,3 +64,13 @@ class Run(NamedTuple):
     """Heap of the arrivals that feedback has brought: instants, jobs."""
     lists: Ints
     """LIST_ROWS rows; as many columns as jobs may wait and run at once."""
+
+
+@inner
+def wake_at_next(run: Run, now: int, planned: Ints) -> None:
+    """Ask for a pass at the next planned start of a waiting job."""
+    run.info[WAKE] = NEVER
+    for i in range(run.info[WAITING]):
+        at = planned[run.lists[QUEUE, i]]
+        if now < at < run.info[WAKE]:
+            run.info[WAKE] = at

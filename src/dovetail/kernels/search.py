@@ -21,7 +21,7 @@ import numpy.typing as npt
 from dovetail.kernels.capacity import earliest_fit, recall_plan, remember_plan, reserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
-from dovetail.kernels.run import ESTIMATE, SIZE, Floats, Ints, Run
+from dovetail.kernels.run import ESTIMATE, NEVER, SIZE, Floats, Ints, Run
 
 STRIDE = 8
 """Positions between two snapshots of the plan."""
@@ -36,16 +36,19 @@ BOUND_S = 10.0
 # STOOD: its start in the plan that stands; -1: none. By position in an order, which holds positions in JOBS: NOW_ORDER,
 # NOW_AT: the order that the search stands at, and its starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*:
 # the best of the lists. By snapshot: SLOT, OTHER: which belongs to a position of the order that it stands at; which to
-# write that of a candidate to. SORTED: for sorting.
+# write that of a candidate to. SORTED: for sorting. Where deadlines are looked at (rule.patient), by position in JOBS:
+# DUE_AT: by when a job is to have ended; NEVER: no matter. URGENT: 1 for those that a list order puts first.
 JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
-STOOD, SLOT, OTHER, SORTED = range(11, 15)
-INT_ROWS = 15
+STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT = range(11, 17)
+INT_ROWS = 17
 # Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
 # sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
 # By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
-# SUMS: see _measure.
-WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS = range(11)
-FLOAT_ROWS = 11
+# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient): PART: what a job counts.
+WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, PART = range(12)
+FLOAT_ROWS = 12
+REPAIRS = 6
+"""How often a list order is made again with those first that it made late."""
 
 LISTS = (FCFS, -1, SJF, SAF, LAF, SPF)
 """Orders that a search begins with, FCFS the first of them; -1: that of the standing plan."""
@@ -158,6 +161,21 @@ def _least(rule: Any, size: int, estimate: int, wait: float, weight: float) -> f
 
 
 @inner
+def _part(rule: Any, local: int) -> float:
+    """What a job counts in the objective: all, or what one with an accepted deadline does."""
+    if rule.patient >= 0.0:
+        return rule.space.floats[PART, local]
+    return 1.0
+
+
+@inner
+def _late_at(rule: Any, run: Run, local: int, at: int) -> bool:
+    """Whether a job that starts at an instant would end after what it was promised."""
+    ints = rule.space.ints
+    return rule.patient >= 0.0 and at + run.jobs[ESTIMATE, ints[JOBS, local]] > ints[DUE_AT, local]
+
+
+@inner
 def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
     """The sums behind each term of a plan, in SUMS; what PaSF divides by in its own place, what it divides last."""
     space = rule.space
@@ -170,12 +188,13 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
         job = space.ints[JOBS, local]
         d = float(run.jobs[ESTIMATE, job])
         q = float(at[i] - space.ints[CAME, local])
-        area = float(run.jobs[SIZE, job]) * d
-        sums[AF] += q + d
+        part = _part(rule, local)
+        area = part * float(run.jobs[SIZE, job]) * d
+        sums[AF] += part * (q + d)
         sums[AWF] += area * (q + d)
-        sums[BSLD] += max(1.0, (q + d) / max(d, BOUND_S))
-        sums[WAIT] += space.floats[WEIGHT, local] * q
-        sums[LATE] += _late(q, rule.starve_s)
+        sums[BSLD] += part * max(1.0, (q + d) / max(d, BOUND_S))
+        sums[WAIT] += part * space.floats[WEIGHT, local] * q
+        sums[LATE] += part * _late(q, rule.starve_s)
         sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
         first = min(first, space.ints[CAME, local])
         if rule.weights[PASF] != 0.0:
@@ -186,7 +205,10 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
 
 @inner
 def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
-    """The objective of a plan, each term relative to its value in the FCFS plan."""
+    """The objective of a plan, each term relative to its value in the FCFS plan; infinite if a deadline is broken."""
+    for i in range(n if rule.patient >= 0.0 else 0):
+        if _late_at(rule, run, order[i], at[i]):
+            return np.inf
     _measure(rule, run, n, order, at)
     sums, unit = rule.space.floats[SUMS], rule.space.floats[UNIT]
     total = 0.0
@@ -206,7 +228,8 @@ def _bound(rule: Any, run: Run, n: int) -> None:
         local = ints[BEST_ORDER, i]
         job = ints[JOBS, local]
         wait = float(ints[FROM, local] - ints[CAME, local])
-        floats[LOW, local] = _least(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, floats[WEIGHT, local])
+        least = _least(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, floats[WEIGHT, local])
+        floats[LOW, local] = _part(rule, local) * least
         end = max(end, float(ints[FROM, local] + run.jobs[ESTIMATE, job]))
     floats[NOW_SUM, 0], floats[NOW_END, 0] = 0.0, end
 
@@ -214,10 +237,12 @@ def _bound(rule: Any, run: Run, n: int) -> None:
 @inner
 def _excess(rule: Any, run: Run, local: int, at: int) -> float:
     """What a job of the window costs above its least when it starts at an instant; rounding never makes it negative."""
+    if _late_at(rule, run, local, at):
+        return np.inf
     job = rule.space.ints[JOBS, local]
     wait = float(at - rule.space.ints[CAME, local])
     here = cost(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, rule.space.floats[WEIGHT, local])
-    return max(0.0, here - rule.space.floats[LOW, local])
+    return max(0.0, _part(rule, local) * here - rule.space.floats[LOW, local])
 
 
 @inner
@@ -278,25 +303,38 @@ def _accept(space: Space, n: int, first: int) -> None:
 
 
 @inner
+def _starves(rule: Any, now: int, local: int) -> bool:
+    """Whether a job is to come first for its wait. Where deadlines are promised nobody is: it could break them."""
+    return rule.patient < 0.0 and now - rule.space.ints[CAME, local] >= rule.starve_s
+
+
+@inner
 def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
     """Write all jobs in a list order to NEW_ORDER; -1 is the order of the standing plan. Jobs that starve come first,
-    in order of arrival."""
+    in order of arrival; where deadlines are looked at, only those that are urgent do, and in a list order those that
+    have one otherwise come last: the first due first."""
     ints, key = rule.space.ints, rule.space.floats[KEYS]
     order = ints[NEW_ORDER]
     m = 0
     for i in range(n):
-        if now - ints[CAME, i] >= rule.starve_s:
+        if _starves(rule, now, i):
             key[i] = float(ints[CAME, i])
             order[m] = i
             m += 1
     starving: int = np.int64(m)  # type: ignore[assignment]  # a literal would compile the sort once more
     for i in range(n):
         job, came = ints[JOBS, i], ints[CAME, i]
-        if now - came < rule.starve_s:
+        if not _starves(rule, now, i):
             if code < 0:
                 key[i] = float(ints[STOOD, i]) if ints[STOOD, i] >= 0 else 1e300
             else:
                 key[i] = key_of(code, came, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
+                if rule.patient >= 0.0 and ints[DUE_AT, i] < NEVER:
+                    soon = float(ints[DUE_AT, i]) / 1e12  # times are below 1e10 s: distinct seconds, distinct keys
+                    if ints[URGENT, i] == 1:
+                        key[i] = -1e100 * (2.0 - soon)
+                    elif rule.space.floats[PART, i] < 1.0:
+                        key[i] = 1e100 * (1.0 + soon)
             order[m] = i
             m += 1
     sort_by_key(order, np.int64(0), starving, key, ints[SORTED])  # type: ignore[arg-type]
@@ -308,6 +346,28 @@ def _keep_best(space: Space, n: int, order: Ints, at: Ints) -> None:
     for i in range(n):
         space.ints[BEST_ORDER, i] = order[i]
         space.ints[BEST_AT, i] = at[i]
+
+
+@inner
+def _repair(rule: Any, cap: Any, run: Run, now: int, code: int, n: int) -> None:
+    """Place the candidate, a list order, again with those first that are late in it; a few times."""
+    ints = rule.space.ints
+    for i in range(n):
+        ints[URGENT, i] = 0
+    for _ in range(REPAIRS):
+        more = False
+        for i in range(n):
+            local = ints[NEW_ORDER, i]
+            if ints[URGENT, local] == 0 and _late_at(rule, run, local, ints[NEW_AT, i]):
+                ints[URGENT, local] = 1
+                more = True
+        if not more:
+            break
+        list_order(rule, run, now, code, n)
+        recall_plan(cap, rule.space.plans[ints[SLOT, 0]])
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+    for i in range(n):
+        ints[URGENT, i] = 0
 
 
 @inner
@@ -323,6 +383,8 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
         list_order(rule, run, now, np.int64(code), n)  # type: ignore[arg-type]
         recall_plan(cap, base)
         place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+        if rule.patient >= 0.0 and code >= 0:
+            _repair(rule, cap, run, now, np.int64(code), n)  # type: ignore[arg-type]
         if code == FCFS:  # the first
             _measure(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
             for t in range(TERMS):
@@ -393,7 +455,7 @@ def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int
     _stand_at_best(rule, cap, run, n)
     best = lists = _value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
     here = least = floats[NOW_SUM, n]
-    if here <= 0.0 or n - first_free < 2:
+    if here <= 0.0 or here == np.inf or n - first_free < 2:
         return False
     heat = rule.hot * here / n
     cooling = exp(log(rule.cold / rule.hot) / max(decodes, 1))
@@ -438,7 +500,7 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     lists = _best_list(rule, cap, run, now, n)
     starving = 0
     for i in range(n):
-        starving += now - ints[CAME, i] >= rule.starve_s
+        starving += _starves(rule, now, i)
     window = min(n, rule.window)
     space.counts[0] += len(LISTS) + 1
     for i in range(n if n > window else 0):

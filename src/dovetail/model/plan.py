@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 class Plan:
     """Jobs to start now, and what the policy says of the others. Jobs are named by their index in the state.
 
-    `promised` maps a waiting job to the start that it was promised and may count on while estimates are upper
-    bounds; `expected` to a start that is only foreseen; `reasons` says why a job waits. `deadlines` maps a waiting job
-    that came with a deadline to the instant by which it will have ended, promised too; -1: refused. `wake` is when the
-    policy wants to be asked again, if nothing happens before; None: it does not mind.
+    `promised` maps a waiting job to the start that it was promised to come no later than, and may count on while
+    estimates are upper bounds; `expected` to the start that is foreseen; `reasons` says why a job waits. `deadlines`
+    maps a waiting job that came with a deadline to the instant by which it will have ended, promised too; -1: refused.
+    `wake` is when the policy wants to be asked again, if nothing happens before; None: it does not mind.
     """
 
     starts: Sequence[int] = ()

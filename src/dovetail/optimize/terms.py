@@ -46,7 +46,7 @@ def terms(objective: Objective) -> tuple[Floats, int]:
 def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,
-    seed: int = 0,
+    seed: int = 0, patient: float = -1.0,
 ) -> PlanRule:  # fmt: skip
     """The rule of a planner, without its working space."""
     weights, level = terms(objective)
@@ -55,5 +55,5 @@ def plan_rule(
     starve = NEVER - 1 if starve_s is None else starve_s  # below NEVER: the queue is kept in order of arrival
     return PlanRule(
         FCFS, -1, starve, every_s, stop_for_news, False, window, decodes, foresight, clairvoyant, seed, level,
-        float(hot), float(cold), weights, no_space(),
+        float(hot), float(cold), float(patient), weights, no_space(),
     )  # fmt: skip

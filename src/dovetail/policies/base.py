@@ -80,8 +80,8 @@ class RulePolicy(Policy):
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
             last = last[: rule.foresight]
             here = np.concatenate([here, np.setdiff1d(last, here)])
-        # Lists make their reservations anew: what they remembered would stand in their plan beside the new ones.
-        remembered = {} if isinstance(rule, ListRule) else state.standing.promised
+        # Lists and planners make their plans anew: what they remembered would stand in them beside the new places.
+        remembered = {} if isinstance(rule, ListRule | PlanRule) else state.standing.promised
         if isinstance(rule, DeadlineRule):
             remembered = {**state.standing.expected, **remembered}
         run = _run_of(state, here, self.keys(state), remembered)
@@ -95,7 +95,7 @@ class RulePolicy(Policy):
         n_started = step(fitted(rule, cap.plan, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
         if isinstance(rule, DeadlineRule):
-            return _agreed(state, run, here[starts])
+            return _promised(state, run, here[starts])
         # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
         rows = {
             ListRule: layout.PLACE,
@@ -107,23 +107,36 @@ class RulePolicy(Policy):
         told[starts] = state.now if isinstance(rule, ConservativeRule) else -1
         pairs = zip(state.waiting.tolist(), told.tolist(), strict=False)
         known = {job: at for job, at in pairs if at >= 0}
-        if isinstance(rule, PlanRule):  # a planner changes its mind: it promises nothing
-            return Plan(starts=here[starts].tolist(), expected=known)
+        if isinstance(rule, PlanRule):  # a planner changes its mind; a patient one within what it promised
+            latest = run.jobs[layout.PROMISED_FIRST]
+            promised = {job: at for job, at in zip(state.waiting.tolist(), latest.tolist(), strict=False) if at >= 0}
+            return Plan(here[starts].tolist(), promised, known, _agreed(state, run), wake=_wake(run))
         return Plan(starts=here[starts].tolist(), promised=known)
 
 
-def _agreed(state: State, run: layout.Run, starts: Any) -> Plan:
+def _promised(state: State, run: layout.Run, starts: Any) -> Plan:
     """What a DeadlineRule has decided: firm starts are promised, tentative ones expected."""
     promised: dict[int, int] = {}
     expected: dict[int, int] = {}
-    deadlines: dict[int, int] = {}
-    rows = run.jobs[[layout.PROMISED_LAST, layout.TERMS, layout.ARRIVE, layout.DEADLINE]].T.tolist()
-    for job, (at, terms, arrive, deadline_s) in zip(state.waiting.tolist(), rows, strict=False):
-        (expected if terms == layout.TENTATIVE else promised)[job] = at
-        if terms >= 0:
-            deadlines[job] = arrive + deadline_s if terms > layout.REFUSED else -1
-    wake = int(run.info[layout.WAKE]) if run.info[layout.WAKE] < layout.NEVER else None
-    return Plan(starts=starts.tolist(), promised=promised, expected=expected, deadlines=deadlines, wake=wake)
+    rows = run.jobs[[layout.PROMISED_LAST, layout.AGREED]].T.tolist()
+    for job, (at, agreed) in zip(state.waiting.tolist(), rows, strict=False):
+        (expected if agreed == layout.TENTATIVE else promised)[job] = at
+    return Plan(starts.tolist(), promised, expected, _agreed(state, run), wake=_wake(run))
+
+
+def _wake(run: layout.Run) -> int | None:
+    at = int(run.info[layout.WAKE])
+    return at if 0 < at < layout.NEVER else None
+
+
+def _agreed(state: State, run: layout.Run) -> dict[int, int]:
+    """By when each waiting job whose deadline was accepted will have ended; -1 where it was refused."""
+    rows = run.jobs[[layout.AGREED, layout.ARRIVE, layout.DEADLINE]].T.tolist()
+    return {
+        job: arrive + deadline_s if agreed > layout.REFUSED else -1
+        for job, (agreed, arrive, deadline_s) in zip(state.waiting.tolist(), rows, strict=False)
+        if agreed >= 0
+    }
 
 
 def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> layout.Run:
@@ -142,8 +155,9 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     for i, job in enumerate(state.waiting.tolist()):
         if job in agreed:
             kept = layout.FIRM if job in state.standing.promised else layout.TENTATIVE
-            jobs[layout.TERMS, i] = kept if agreed[job] >= 0 else layout.REFUSED
-        jobs[layout.PROMISED_LAST, i] = jobs[layout.PROMISED_FIRST, i] = promised.get(job, -1)
+            jobs[layout.AGREED, i] = kept if agreed[job] >= 0 else layout.REFUSED
+        jobs[layout.PROMISED_LAST, i] = promised.get(job, -1)
+        jobs[layout.PROMISED_FIRST, i] = state.standing.promised.get(job, -1)
         jobs[layout.PLACE, i] = state.standing.expected.get(job, -1)
     info = np.zeros(layout.INFO, np.int64)
     info[layout.NOW] = state.now

@@ -26,6 +26,8 @@ PLANNED: Final[dict[str, dict[str, Any]]] = {
 }
 """Metrics that have a planner of their own, plan-af and so on, and its settings where they are not the general ones
 (docs/planner.md says why)."""
+PATIENT: Final[dict[str, Any]] = {**PLANNED["af"], "patient": 0.1}
+"""The settings of plan-deadline."""
 MOST_FORESIGHT: Final = 256
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""
@@ -42,6 +44,10 @@ class Planner(RulePolicy):
     from then on the job comes first, in order of arrival; None: no bound. `hot` and `cold` are the temperatures of the
     annealing, in mean costs of a job.
 
+    With `patient`, promises are kept: deadlines that were accepted, and that any other job starts no later than it was
+    first planned to. A job with an accepted deadline counts only so much in the objective, and the bound on waits is a
+    cost and no more. None: nothing is promised, and deadlines are not looked at.
+
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
 
@@ -53,6 +59,7 @@ class Planner(RulePolicy):
     ms: float | None = None
     hot: float = HOT
     cold: float = COLD
+    patient: float | None = None
     name: str = "plan"
 
     def __post_init__(self) -> None:
@@ -65,6 +72,8 @@ class Planner(RulePolicy):
             raise SettingError(f"foresight={self.foresight}: must be from 0 to {MOST_FORESIGHT} jobs")
         if self.starve_s is not None and self.starve_s < 0:
             raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")
+        if self.patient is not None and not 0 <= self.patient <= 1:
+            raise SettingError(f"patient={self.patient}: must be from 0 to 1")
         if self.ms is not None and not 0 < self.ms <= 3_600_000:
             raise SettingError(f"ms={self.ms}: must be above 0, and at most an hour")
         if not 0 < self.cold <= self.hot <= 1e6:
@@ -96,7 +105,7 @@ class Planner(RulePolicy):
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s,
-            stop_for_news=stop_for_news, seed=seed,
+            stop_for_news=stop_for_news, seed=seed, patient=-1.0 if self.patient is None else self.patient,
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:

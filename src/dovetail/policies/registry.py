@@ -11,7 +11,7 @@ from dovetail.named import in_file, load, make, settings
 from dovetail.policies.base import Policy
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.planner import PLANNED, Offline, Planner
+from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.units import parse_duration
 
@@ -45,7 +45,7 @@ def policy(text: str) -> Policy:
     elif isinstance(made, Planner):
         known = {
             "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
-            "hot": float, "cold": float,
+            "hot": float, "cold": float, "patient": float,
         }  # fmt: skip
     else:
         known = {
@@ -72,12 +72,13 @@ def names() -> list[str]:
         "conservative",
         "dbf",
         *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
+        "plan-deadline",
         *SOLVER_NAMES,
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
         "conservative:sweep=...",
         "dbf:guard=no",
-        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,ms=...,hot=...,cold=...",
+        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "offline:... (knows the future), as plan",
         "path/to/file.py:Name",
@@ -90,6 +91,8 @@ def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Pl
         return solver
     if plain in ("plan", "offline"):
         return Planner(name=name) if plain == "plan" else Offline(name=name)
+    if plain == "plan-deadline":
+        return Planner(name=name, **PATIENT)
     if plain == "conservative":
         return Conservative(name=name)
     if plain == "dbf":
