@@ -17,7 +17,7 @@ from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.metrics import Outcomes
 from dovetail.studies.executors import engine
 from dovetail.studies.papers.arrivals import arrivals, local, longest, periods, spans, winter
-from dovetail.studies.papers.deadline_figure_1 import PAPERS, SOURCES, anomalies, in_experiments
+from dovetail.studies.papers.dbf_figure_1 import PAPERS, SOURCES, anomalies, in_experiments
 from dovetail.studies.papers.packing_figure_3 import waiting
 from dovetail.studies.papers.page import Runs, Statement, facts_of, filled, held, stated
 from dovetail.studies.papers.registry import REPRODUCTIONS, find
@@ -137,12 +137,12 @@ def test_the_logs_have_the_numbers_that_the_paper_prints(name: str) -> None:
 @needs_traces
 def test_the_page_on_arrivals_is_the_committed_one(tmp_path: Path) -> None:
     options = ["--traces", str(TRACES), "--store", str(tmp_path / "store"), "-o", str(tmp_path / "out"), "--json"]
-    done = RUNNER.invoke(app, ["run", "deadline-figure-1", *options], catch_exceptions=False)
+    done = RUNNER.invoke(app, ["run", "dbf-figure-1", *options], catch_exceptions=False)
     facts = json.loads(done.stdout)
-    assert (facts["name"], facts["runs"], facts["statements"]) == ("deadline-figure-1", 0, 7)
-    assert facts["files"] == [str(tmp_path / "out" / f"deadline-figure-1.{kind}") for kind in ("md", "svg")]
+    assert (facts["name"], facts["runs"], facts["statements"]) == ("dbf-figure-1", 0, 7)
+    assert facts["files"] == [str(tmp_path / "out" / f"dbf-figure-1.{kind}") for kind in ("md", "svg")]
     assert not (tmp_path / "store").exists()
-    same_as_committed(tmp_path / "out", "deadline-figure-1")
+    same_as_committed(tmp_path / "out", "dbf-figure-1")
 
 
 @needs_traces
@@ -170,7 +170,7 @@ def test_each_name_has_a_page_a_valid_study_and_its_command() -> None:
         assert f"`{name}`" in about
         if found.study:
             assert read_study(found.study).name == name
-    assert [name for name, found in REPRODUCTIONS.items() if found.study is None] == ["deadline-figure-1"]
+    assert [name for name, found in REPRODUCTIONS.items() if found.study is None] == ["dbf-figure-1"]
 
 
 def test_the_list_has_every_name() -> None:
@@ -185,7 +185,7 @@ def test_an_unknown_name_and_a_missing_log_say_what_to_do(tmp_path: Path) -> Non
     with pytest.raises(SettingError, match="choose from packing-table-2"):
         RUNNER.invoke(app, ["run", "table-9"], catch_exceptions=False)
     where = ["--traces", str(tmp_path), "--store", str(tmp_path / "s"), "-o", str(tmp_path / "o")]
-    for name, log in (("cp-table-2", "papers/KTH-SP2.swf.gz"), ("deadline-figure-1", "archive/SDSC-BLUE-2000")):
+    for name, log in (("cp-table-2", "papers/KTH-SP2.swf.gz"), ("dbf-figure-1", "archive/SDSC-BLUE-2000")):
         with pytest.raises(InputError, match=rf"{log}.*DOVETAIL_TRACES.*docs/papers.md"):
             RUNNER.invoke(app, ["run", name, *where], catch_exceptions=False)
     assert list(tmp_path.iterdir()) == []

@@ -88,7 +88,7 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "planner",
         ),
         Reproduction(
-            "deadline-figure-1",
+            "dbf-figure-1",
             DEADLINE,
             "Fig. 1: arrivals by hour of the day and by day of the week",
             "3 of 4 logs in full; ANL-Intrepid could not be had",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NAME: Final = "deadline-figure-1"
+NAME: Final = "dbf-figure-1"
 SHARP: Final = 2 / 3
 """What "a sharp decrease" is taken to mean here, as the paper gives no number: to two thirds, or less."""
 ALIKE: Final = 0.8
