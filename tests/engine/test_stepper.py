@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.engine.contract import random_workload
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepper import MOST_WAKES, Stepper
 from dovetail.errors import PolicyError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
@@ -243,3 +243,9 @@ def test_a_policy_may_ask_to_be_woken() -> None:
 def test_deadlines_are_given_to_jobs_that_wait(deadlines: dict[int, int]) -> None:
     with pytest.raises(PolicyError, match="it is not waiting"):
         replay(three(), Says(lambda state: Plan(deadlines=deadlines) if state.now else first_fits(state)))
+
+
+def test_a_policy_that_only_wakes_is_stuck_in_the_end() -> None:
+    schedule = replay(three(), Says(lambda state: Plan(wake=state.now + 1)))
+    assert (schedule.start < 0).all()
+    assert schedule.passes < 2 * MOST_WAKES

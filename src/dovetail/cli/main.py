@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dovetail import __version__
-from dovetail.cli import check, compare, papers, policies, predict, replay, report, study, workload
+from dovetail.cli import check, compare, deadline, papers, policies, predict, replay, report, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 
@@ -29,6 +29,7 @@ app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
 app.add_typer(papers.app, name="papers")
 app.add_typer(predict.app, name="predict")
+app.add_typer(deadline.app, name="deadline")
 
 
 def _version(wanted: bool) -> None:

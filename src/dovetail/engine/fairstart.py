@@ -16,7 +16,9 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
 
-_CHANGING = np.array([layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE])
+_CHANGING = np.array(
+    [layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE, layout.AGREED]
+)
 
 
 def fair_starts(

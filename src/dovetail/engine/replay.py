@@ -156,7 +156,7 @@ def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
             submit=jobs[layout.ARRIVE] if waiting is None else workload.submit,
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
-            start=jobs[layout.START], seed=seed,
+            start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE],
         )  # fmt: skip
         return policy.keys(state)  # type: ignore[no-any-return]
 

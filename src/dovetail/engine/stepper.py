@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, is_clairvoyant
+
+MOST_WAKES: Final = 10_000
+"""A policy that starts nobody on an idle machine may ask so often to be woken; then it is taken to be stuck."""
 
 
 @dataclass
@@ -46,6 +50,8 @@ class Stepper:
     _corrected: list[int] = field(default_factory=list)
     _asked_last: bool = False
     """The last moment had a pass."""
+    _wakes: int = 0
+    """Moments in a row with an idle machine and nobody to come."""
     _standing: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
@@ -80,7 +86,8 @@ class Stepper:
 
     def _next(self) -> int | None:
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
-        if self._standing.wake is not None and self._standing.wake > self.now:
+        self._wakes = self._wakes + 1 if not times else 0
+        if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
             times.append(self._standing.wake)
         # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last

@@ -83,7 +83,7 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
             learn(learner, run)
             correct(learner, cap, run, now)
             info[PHASE] = TOLD
-            if rule.stop_for_news and info[ENDED] + info[ARRIVED] > 0:
+            if rule.stop_for_news and (info[ENDED] + info[ARRIVED] > 0 or now == info[WAKE]):
                 return NEWS
         now = info[NOW]
         if info[PHASE] == TOLD:

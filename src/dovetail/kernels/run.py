@@ -68,8 +68,13 @@ class Run(NamedTuple):
 
 @inner
 def wake_at_next(run: Run, now: int, planned: Ints) -> None:
-    """Ask for a pass at the next planned start of a waiting job."""
+    """Ask for a pass at the next planned start of a waiting job. While a running job has outlived its estimate nobody
+    is asked for: it is taken to end in a second, again and again, and what is planned behind it is not to be."""
     run.info[WAKE] = NEVER
+    for i in range(run.info[RUNNING]):
+        job = run.lists[END_JOB, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
+            return
     for i in range(run.info[WAITING]):
         at = planned[run.lists[QUEUE, i]]
         if now < at < run.info[WAKE]:

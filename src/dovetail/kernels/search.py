@@ -204,6 +204,12 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
 
 
 @inner
+def _ratio(over: float, under: float) -> float:
+    """PaSF of a plan; 0 where nobody counts."""
+    return over / under if under > 0.0 else 0.0
+
+
+@inner
 def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
     """The objective of a plan, each term relative to its value in the FCFS plan; infinite if a deadline is broken."""
     for i in range(n if rule.patient >= 0.0 else 0):
@@ -214,7 +220,7 @@ def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
     total = 0.0
     for t in range(TERMS):
         if unit[t] != 0.0:
-            total += unit[t] * (sums[TERMS] / sums[PASF] if t == PASF else sums[t])
+            total += unit[t] * (_ratio(sums[TERMS], sums[PASF]) if t == PASF else sums[t])
     return total
 
 
@@ -390,7 +396,7 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
             for t in range(TERMS):
                 floats[UNIT, t] = rule.weights[t] / floats[SUMS, t] if floats[SUMS, t] > 0.0 else 0.0
             if rule.weights[PASF] != 0.0:
-                floats[UNIT, PASF] = rule.weights[PASF] * floats[SUMS, PASF] / floats[SUMS, TERMS]
+                floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
             floats[UNIT, LATE] = rule.weights[LATE]
         found = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
         if code == FCFS or found < best:
@@ -407,8 +413,8 @@ def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
         floats[SCALE, t] = floats[UNIT, t]
     if floats[UNIT, PASF] != 0.0:
         _measure(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
-        floats[RHO, 0] = floats[SUMS, TERMS] / floats[SUMS, PASF]
-        floats[SCALE, PASF] = floats[UNIT, PASF] / floats[SUMS, PASF]
+        floats[RHO, 0] = _ratio(floats[SUMS, TERMS], floats[SUMS, PASF])
+        floats[SCALE, PASF] = _ratio(floats[UNIT, PASF], floats[SUMS, PASF])
     _bound(rule, run, n)
     for i in range(n):
         ints[NEW_ORDER, i] = ints[BEST_ORDER, i]

@@ -183,6 +183,18 @@ def cut(resampled: Floats, pieces: float, confidence: float) -> tuple[float, flo
     return float(low), float(high)
 
 
+def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:
+    """The mean of a few values, and the ends of its interval by Student's t; nan where a single one says nothing."""
+    from scipy.special import stdtrit
+
+    found = np.asarray(values, np.float64)
+    mean, n = float(found.mean()) if len(found) else nan, len(found)
+    if n < 2:
+        return mean, nan, nan
+    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(found.std(ddof=1)) / sqrt(n)
+    return mean, mean - half, mean + half
+
+
 def _p_value(both: Floats, block: int) -> float:
     """Wilcoxon's signed-rank test; equal pairs are ranked too (Pratt). Blocks take part with their mean difference."""
     from scipy.stats import wilcoxon

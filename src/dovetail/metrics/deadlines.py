@@ -44,7 +44,7 @@ def of_deadlines(schedule: Schedule, counting: str = "all") -> dict[str, float]:
         "deadline_usage": jobs.mean(usage[driven & (wait > 0)]),
         "deadline_usage_above_80": jobs.mean((usage[driven] > 0.8).astype(np.float64)),
         "deadlines_late": int(late.sum()),
-        "deadlines_refused": int((driven & ~accepted).sum()) if asked else np.nan,
-        "deadlines_missed": int((late & accepted).sum()) if asked else np.nan,
+        "deadlines_refused": float((driven & ~accepted).sum()) if asked else np.nan,
+        "deadlines_missed": float((late & accepted).sum()) if asked else np.nan,
     }
     return found

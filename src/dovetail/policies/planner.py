@@ -102,6 +102,8 @@ class Planner(RulePolicy):
     def rule(
         self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
     ) -> PlanRule:
+        if every_s and self.patient is not None:
+            raise SettingError(f"{self.name} promises starts to the second: it cannot run with --every")
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s,
@@ -117,7 +119,7 @@ class Planner(RulePolicy):
         decodes = int(FIRST_DECODES * (self.ms - spent_ms) / spent_ms)
         if decodes < 1:
             return plan
-        found = Plan(expected={**plan.expected, **dict.fromkeys(plan.starts, state.now)})
+        found = replace(plan, starts=(), expected={**plan.expected, **dict.fromkeys(plan.starts, state.now)})
         return replace(self, ms=None, decodes=min(decodes, MOST_DECODES)).decide(replace(state, standing=found))
 
 

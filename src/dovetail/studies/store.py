@@ -116,7 +116,7 @@ class Store:
             parts = [self._row(name).drop(STARTS, strict=False).unnest("metrics") for name in sorted(there - old)]
             if known is not None and old:
                 parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
-            known = pl.concat(parts, how="diagonal").sort("run") if parts else pl.DataFrame({"run": []})
+            known = pl.concat(parts, how="diagonal_relaxed").sort("run") if parts else pl.DataFrame({"run": []})
             with beside(index) as new:
                 known.write_parquet(new)
         return known if names is None else known.filter(pl.col("run").is_in(list(names)))

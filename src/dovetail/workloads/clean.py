@@ -46,6 +46,10 @@ def known_size(workload: Workload) -> Workload:
 
 def known_allocated(workload: Workload) -> Workload:
     """Drop a job that was given no processors."""
+    if "allocated" not in workload:
+        raise SettingError(
+            f"{workload.name} does not say how many processors jobs were given: leave out known_allocated"
+        )
     return workload.take(workload.get("allocated") > 0, "no allocated processors")
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dovetail.errors import SettingError
 from dovetail.model.workload import Column, Ints, Step, Workload
 from dovetail.named import settings
-from dovetail.units import DAY_S, WEEK_S, parse_duration
+from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S, parse_duration
 
 
 def offered_load(workload: Workload) -> float:
@@ -95,11 +95,12 @@ def nudge(workload: Workload, share: float, seed: int) -> Workload:
 def deadlines(workload: Workload, share: float, seed: int, *, least_s: int = DAY_S, factor: float = 10.0) -> Workload:
     """A random part of the jobs gets a deadline: by so long after its arrival, or by that many times its limit if that
     is later, each is to have ended. The other jobs have none."""
-    if least_s < 0 or not 0 <= factor < math.inf:
-        raise SettingError(f"least={least_s}, factor={factor:g}: neither may be negative")
     chosen = _choose(len(workload), share, seed)
+    allowed = np.maximum(least_s, np.rint(factor * workload.limit[chosen]))
+    if least_s < 0 or not factor >= 0 or not np.all(allowed <= MOST_SECONDS):
+        raise SettingError(f"least={least_s} s, factor={factor:g}: deadlines are from 0 to {MOST_SECONDS:,} s")
     deadline_s = np.full(len(workload), -1, np.int64)
-    deadline_s[chosen] = np.maximum(least_s, np.rint(factor * workload.limit[chosen]).astype(np.int64))
+    deadline_s[chosen] = allowed.astype(np.int64)
     name = f"deadlines={share:g},least={least_s}s,factor={factor:g} seed={seed}"
     return workload.with_columns(Step(name, changed=len(chosen)), deadline_s=deadline_s)
 

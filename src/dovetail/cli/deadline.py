@@ -1,0 +1,110 @@
+"""`dovetail deadline`: what deadline a job could be promised, and what that is worth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, print_json
+from dovetail.cli.replay import warmed
+from dovetail.errors import SettingError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dovetail.engine.offers import Offers
+
+app = typer.Typer(no_args_is_help=True, help="Deadlines: what could be promised, and what that would save.")
+
+_DEFAULT = ("24h", "2d", "7d")
+
+
+@app.command("advise")
+def advise_command(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="SWF or Parquet: the cluster's history.")],
+    size: Annotated[int, typer.Option(min=1, help="Processors that the job asks for.")],
+    limit: Annotated[str, typer.Option(metavar="DURATION", help="Its limit: 4h, 30m, ...")],
+    at: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="When it comes, in the trace's seconds; default: at its end.")
+    ] = None,
+    deadline: Annotated[
+        list[str] | None, typer.Option(metavar="DURATION", help="A deadline, from then on; repeat. Default: 24h 2d 7d.")
+    ] = None,
+    weeks: Annotated[int, typer.Option(min=2, max=52, help="Futures to try: so many weeks before, come again.")] = 8,
+    processors: Annotated[int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's.")] = None,
+    filters: Filters = None,
+    scenarios: Scenarios = None,
+    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Say which deadlines a job could be promised, and how much less others would wait for it."""
+    from dovetail.engine.offers import offers
+    from dovetail.model.cluster import Cluster
+    from dovetail.policies.deadline import DeadlineBackfilling
+    from dovetail.units import parse_duration
+
+    try:
+        limit_s, wanted = parse_duration(limit), [parse_duration(text) for text in deadline or _DEFAULT]
+        now = None if at is None else parse_duration(at)
+    except ValueError as error:
+        raise SettingError(str(error)) from error
+    workload = load(trace, filters, scenarios, "cut", seed, processors)
+    need_jobs(workload)
+    policy = DeadlineBackfilling()
+    warmed(policy)
+    when = int(workload.submit[-1]) if now is None else now
+    found = offers(
+        workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
+        weeks=weeks,
+    )  # fmt: skip
+    if as_json:
+        print_json({"trace": workload.name, "at_s": when, "size": size, "limit_s": limit_s, **asdict(found)})
+    else:
+        _tell(found, limit_s, weeks)
+
+
+def _tell(found: Offers, limit_s: int, weeks: int) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from dovetail.units import duration
+
+    console = Console(width=1_000)
+    console.print(f"{found.running:,} jobs run and {found.waiting:,} wait.")
+    console.print(
+        f"Without a deadline the job starts within {duration(found.promised_s)} at the latest; in {weeks} possible"
+        f" futures it waits {_over(found.wait_s)}."
+    )
+    console.print(f"The earliest deadline that can be promised: {duration(found.earliest_s)} from now.")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for title in ("deadline", "answer"):
+        table.add_column(title, no_wrap=True)
+    for title in ("the job waits", "the others wait less by\n(hours in total)", "the same times processors\n(hours)"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for one in found.offers:
+        cells = [duration(one.deadline_s), "accepted" if one.accepted else "refused", _over(one.wait_s)]
+        table.add_row(*cells, *(_hours(values) for values in (one.saved_s, one.saved_processor_s)))
+    console.print(table)
+    console.print(
+        f"Futures: each of the last {weeks} weeks, come again. Brackets: 95 % intervals of the mean over them.\n"
+        f"The job is taken to run for all of its limit, {duration(limit_s)}. Others are all jobs that wait now or come"
+        " within a week."
+    )
+
+
+def _over(values: Sequence[float]) -> str:
+    """The mean of some durations, and their range."""
+    from dovetail.units import duration
+
+    mean = round(sum(values) / len(values))
+    return f"{duration(mean)} ({duration(round(min(values)))} to {duration(round(max(values)))})"
+
+
+def _hours(values: Sequence[float]) -> str:
+    from dovetail.metrics.comparison import mean_interval
+
+    mean, low, high = mean_interval([value / 3600 for value in values])
+    return f"{mean:,.1f} [{low:,.1f}, {high:,.1f}]"
