@@ -113,7 +113,17 @@ def test_numbers_are_those_of_the_content(usual: Content, usual_page: str) -> No
             printed = float(words[0].replace(",", "")) * unit
             assert abs(printed - value) <= 0.500001 * unit * 10**-digits
             shown += 1
-    assert shown == len(entries) * len(COLUMNS)
+    assert shown == len(entries) * (len(COLUMNS) - 1)  # nobody has a deadline
+
+
+def test_waits_without_a_deadline_are_shown_where_there_are_deadlines() -> None:
+    metrics = {"mean_wait_s": 7200.0, "regular_mean_wait_s": 3600.0}
+    with_them, without = (
+        render(page(case([entry("dbf", {k: metrics[k] for k in keys})]))) for keys in (tuple(metrics), ("mean_wait_s",))
+    )
+    words = "The mean wait, of the jobs that have no deadline."
+    assert words in with_them
+    assert words not in without
 
 
 def test_changes_intervals_and_marks() -> None:

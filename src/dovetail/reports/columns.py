@@ -32,6 +32,10 @@ class Column:
 COLUMNS: Final = (
     Column("mean_wait_s", "mean wait", "mean wait", "From arrival to start, averaged over jobs."),
     Column(
+        "regular_mean_wait_s", "wait without a deadline", "mean wait of jobs without a deadline",
+        "The mean wait, of the jobs that have no deadline.",
+    ),
+    Column(
         "wait_p95_s", "95 % waited up to", "95th percentile of the wait",
         "The wait that 19 of 20 jobs stayed below: what users may count on.",
     ),

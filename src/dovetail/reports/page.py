@@ -83,7 +83,7 @@ def render(content: Content) -> str:
         overview=overview(cases) if len(cases) > 1 else [],
         sections=[_section(at, case) for at, case in enumerate(cases, 1)],
         gantt=gantt,
-        columns=COLUMNS,
+        columns=[c for c in COLUMNS if any(c.key in entry.metrics for case in cases for entry in case.entries)],
         notes=notes,
         command=printable(content.command, 10_000),
         provenance={named(name): named(text, 400) for name, text in content.provenance.items()},
