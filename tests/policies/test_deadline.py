@@ -21,6 +21,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
+from dovetail.model.workload import Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
@@ -37,6 +38,13 @@ def made(jobs: Sequence[SlowJob], processors: int, name: str = "dbf") -> Schedul
     for column in ("start", "promised_first", "promised_last", "accepted"):
         assert getattr(whole, column).tolist() == getattr(by_event, column).tolist(), column
     return whole
+
+
+def drawn(seed: int) -> Workload:
+    """A small dense workload, a part of its jobs with deadlines; every job keeps its limit."""
+    rng = random.Random(seed)
+    jobs, capacity = random_jobs(rng)
+    return workload_of(with_deadlines(rng, jobs), capacity)
 
 
 def job(submit: int, size: int, estimate: int, deadline: int = -1) -> SlowJob:
@@ -98,10 +106,8 @@ def test_fair_starts_leave_the_trunk_as_it_was() -> None:
     """A fork that makes a tentative job firm must not make it so elsewhere."""
     wrong = 0
     for seed in range(80):
-        rng = random.Random(seed)
-        jobs, capacity = random_jobs(rng)
-        workload = workload_of(with_deadlines(rng, jobs), capacity)
-        fair = fair_starts(workload, policy("dbf"), Cluster(capacity[0]), np.array(workload.limit))
+        workload = drawn(seed)
+        fair = fair_starts(workload, policy("dbf"), Cluster(workload.processors), np.array(workload.limit))
         for last in range(len(workload)):
             known = workload.take(np.arange(len(workload)) <= last, "later")
             wrong += int(fair[last]) != int(replay(known, policy("dbf")).start[last])
@@ -133,9 +139,7 @@ def test_jobs_that_count_nothing_have_deadlines_too() -> None:
 
 def test_every_pass_is_timed() -> None:
     for seed in range(60):
-        rng = random.Random(seed)
-        jobs, capacity = random_jobs(rng)
-        workload = workload_of(with_deadlines(rng, jobs), capacity)
+        workload = drawn(seed)
         schedule, times = timed_replay(workload, policy("plan-deadline:decodes=5,foresight=3"))
         assert len(times.seconds) == schedule.passes, seed
 
@@ -172,9 +176,7 @@ def test_without_deadlines_it_is_conservative_backfilling() -> None:
 
 def broken(seed: int, name: str) -> list[str]:
     """The promises that a policy breaks on a workload in which every job keeps its limit."""
-    rng = random.Random(seed)
-    jobs, capacity = random_jobs(rng)
-    schedule = replay(workload_of(with_deadlines(rng, jobs), capacity), policy(name))
+    schedule = replay(drawn(seed), policy(name))
     return [violation.rule for violation in check_schedule(schedule, promises=True)]
 
 
@@ -203,9 +205,7 @@ def test_the_planner_keeps_deadlines_and_serves_regular_jobs(name: str) -> None:
     """No promise is broken, whatever is in the plan; and regular jobs wait less than with dbf."""
     waits = Counter[str]()
     for seed in range(500):
-        rng = random.Random(seed)
-        jobs, capacity = random_jobs(rng)
-        workload = workload_of(with_deadlines(rng, jobs), capacity)
+        workload = drawn(seed)
         planned, dbf = (replay(workload, policy(one)) for one in (name, "dbf"))
         assert check_schedule(planned, promises=True) == [], seed
         if seed < 50:
@@ -234,9 +234,7 @@ def test_promises_only_move_earlier() -> None:
     """Seen from pass to pass, with all that the policy may use to remember in its plans."""
     moved = 0
     for seed in range(300):
-        rng = random.Random(seed)
-        jobs, capacity = random_jobs(rng)
-        workload = workload_of(with_deadlines(rng, jobs), capacity)
+        workload = drawn(seed)
 
         def see(state: State, plan: Plan) -> None:
             nonlocal moved

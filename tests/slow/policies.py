@@ -487,7 +487,7 @@ def slow_replay(
     while coming or run.running or run.waiting:
         run.now = _next_time(run, coming, every, run.promise.values() if isinstance(policy, Deadline) else ())
         _ends_and_arrivals(run, coming, followers)
-        if run.waiting if every else True:
+        if run.waiting or not every:
             result.passes += 1
         if isinstance(policy, ListPolicy):
             _list_pass(policy, run)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import engine
-from dovetail.studies.grid import Task, tasks_of
+from dovetail.studies.grid import Task, plain, tasks_of
 from dovetail.studies.runner import Outcome, run_missing, warm_up
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
+from dovetail.studies.work import run_batch
 
 SMALL = """\
 name = "small"
@@ -37,6 +38,15 @@ def prepared(path: Path, store: Store) -> list[Task]:
     store.write_study(study, "", [task.name for task in tasks])
     warm_up(tasks, print)
     return tasks
+
+
+def ran(folder: Path, text: str) -> tuple[Store, list[Task]]:
+    """All runs of a study, made in this process."""
+    store = Store(folder / "store")
+    tasks = prepared(written(folder, text), store)
+    results = run_batch(str(store.path), [plain(task) for task in tasks])
+    assert not [result["error"] for result in results if result["error"]]
+    return store, tasks
 
 
 def run(path: Path, store: Store, on: str = "local", workers: int | None = 2) -> Outcome:

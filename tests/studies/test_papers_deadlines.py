@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dovetail.model.workload import Step
-from dovetail.studies.grid import _prepared, plain
+from dovetail.studies.grid import _prepared
 from dovetail.studies.papers import dbf_tables
 from dovetail.studies.papers.dbf_figure_1 import PAPERS, SOURCES
 from dovetail.studies.papers.dbf_runs import SHARES, THREE, numbers, results
@@ -17,11 +17,10 @@ from dovetail.studies.papers.page import Runs
 from dovetail.studies.papers.registry import find
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
 from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 from tests.metrics.schedules import schedule_of
-from tests.studies.small import prepared, written
+from tests.studies.small import ran
 
 STUDY = """\
 name = "dbf-tables"
@@ -39,11 +38,7 @@ TRACE = '[[traces]]\nname = "{}"\ngenerate = {{jobs = 150, processors = 16, load
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """All runs of a study like that of the paper, on small workloads with the names of its logs."""
     folder = tmp_path_factory.mktemp("dbf")
-    store = Store(folder / "store")
-    tasks = prepared(written(folder, STUDY + "".join(TRACE.format(name) for name in PAPERS)), store)
-    outcome = run_batch(str(store.path), [plain(task) for task in tasks])
-    assert not [result["error"] for result in outcome if result["error"]]
-    return Runs(TRACES, store, tasks)
+    return Runs(TRACES, *ran(folder, STUDY + "".join(TRACE.format(name) for name in PAPERS)))
 
 
 def test_the_numbers_of_a_run_by_hand() -> None:

@@ -17,7 +17,7 @@ from dovetail.metrics import af_s, outcomes
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Task, plain
+from dovetail.studies.grid import Task
 from dovetail.studies.papers import planner_said as said
 from dovetail.studies.papers import planner_table_2
 from dovetail.studies.papers.page import Page, Runs
@@ -27,9 +27,8 @@ from dovetail.studies.papers.registry import find
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, P2SF_PLUS, TABLE_2_CP, Place
 from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
 from tests.conftest import ROOT
-from tests.studies.small import prepared, written
+from tests.studies.small import ran
 
 STUDY = """\
 name = "planner-table-2"
@@ -141,11 +140,7 @@ def test_statements_say_how_much_they_rest_on() -> None:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     """All runs of a study like that of the paper, on small workloads with the names of its traces."""
     folder = tmp_path_factory.mktemp("planner")
-    store = Store(folder / "store")
-    tasks = prepared(written(folder, STUDY + "".join(TRACE.format(name) for name in OURS)), store)
-    results = run_batch(str(store.path), [plain(task) for task in tasks])
-    assert not [result["error"] for result in results if result["error"]]
-    return Runs(folder, store, tasks)
+    return Runs(folder, *ran(folder, STUDY + "".join(TRACE.format(name) for name in OURS)))
 
 
 def without(runs: Runs, keep: list[Task], folder: Path) -> Runs:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, print_json
+from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json
 from dovetail.cli.replay import warmed
 from dovetail.errors import SettingError
 
@@ -66,9 +66,7 @@ def advise_command(
 
 
 def _tell(found: Offers, limit_s: int, weeks: int) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
 
     from dovetail.units import duration
 
@@ -79,11 +77,8 @@ def _tell(found: Offers, limit_s: int, weeks: int) -> None:
         f" futures it waits {_over(found.wait_s)}."
     )
     console.print(f"The earliest deadline that can be promised: {duration(found.earliest_s)} from now.")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for title in ("deadline", "answer"):
-        table.add_column(title, no_wrap=True)
-    for title in ("the job waits", "the others wait less by\n(hours in total)", "the same times processors\n(hours)"):
-        table.add_column(title, justify="right", no_wrap=True)
+    heads = ("the job waits", "the others wait less by\n(hours in total)", "the same times processors\n(hours)")
+    table = new_table(("deadline", "answer"), heads)
     for one in found.offers:
         cells = [duration(one.deadline_s), "accepted" if one.accepted else "refused", _over(one.wait_s)]
         table.add_row(*cells, *(_hours(values) for values in (one.saved_s, one.saved_processor_s)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.check import Cases, Seed, show
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, print_json
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, new_table, print_json
 from dovetail.cli.replay import replayed, warmed
 from dovetail.errors import SettingError
 
@@ -167,18 +167,13 @@ def _number(workload: Workload, column: str, text: str) -> int:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy and predictor."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.units import printable
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for title in ("policy", "estimate"):
-        table.add_column(title, no_wrap=True)
-    for title in ("R2", "error\n(s)", "outlived\n(%)", *(f"{name}\n(%)" for name in _METRICS.values()), "CPU\n(s)"):
-        table.add_column(title, justify="right", no_wrap=True)
+    heads = ("R2", "error\n(s)", "outlived\n(%)", *(f"{name}\n(%)" for name in _METRICS.values()), "CPU\n(s)")
+    table = new_table(("policy", "estimate"), heads)
     last = ""
     for row in rows:
         changes = [f"{100 * row['change'][key]:+.1f}" if row["estimate"] != "limit" else "" for key in _METRICS]
@@ -199,17 +194,13 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
 def _calibration_table(rows: list[dict[str, Any]]) -> None:
     """One row per level."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
 
     from dovetail.metrics.estimates import FEWEST_JOBS
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
     shown = ("ended before\n(%)", "ended by\n(%)", "off by user\n(points)")
     titles = ("quantile\n(%)", *shown, "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = new_table((), titles)
     for row in rows:
         shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by", "off_by_user"))
         losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +13,8 @@ import typer
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dovetail.model.workload import Workload
 
 Filters = Annotated[
@@ -82,6 +84,19 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def new_table(words: Iterable[str], numbers: Iterable[str]) -> Table:
+    """An empty table as all verbs print them: columns of words at the left, of numbers at the right, none ever cut."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
+    for title in words:
+        table.add_column(title, no_wrap=True)
+    for title in numbers:
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
 
 
 def say(text: str) -> None:

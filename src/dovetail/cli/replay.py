@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Estimate, Filters, Json, Overrun, Scenarios, load, need_jobs, print_json, say
+from dovetail.cli.prepare import (
+    Estimate,
+    Filters,
+    Json,
+    Overrun,
+    Scenarios,
+    load,
+    need_jobs,
+    new_table,
+    print_json,
+    say,
+)
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -236,19 +247,14 @@ def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, floa
 
 def _gap_table(rows: list[dict[str, Any]]) -> None:
     """The bounds, and below them one row of gaps per policy."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.units import printable
 
     bounds = rows[0]["bounds"]
     shown = [column for column in _COLUMNS if column[0] in bounds]
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("gap", no_wrap=True)
-    for _, title, _ in shown:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = new_table(["gap"], (title for _, title, _ in shown))
     found = [f"{bounds[key]:,.0f} {unit}" if unit else f"{bounds[key]:,.3f}" for key, _, unit in shown]
     table.add_row("lower bound", *("none" if text.startswith("nan") else text for text in found))
     for row in rows:
@@ -264,19 +270,13 @@ def _gap_table(rows: list[dict[str, Any]]) -> None:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.units import printable
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), show_lines=False)
-    table.add_column("policy", no_wrap=True)
-    for _, title, unit in _COLUMNS:
-        table.add_column(f"{title}\n({unit})" if unit else title, justify="right", no_wrap=True)
-    table.add_column("utili-\nzation", justify="right", no_wrap=True)
-    table.add_column("CPU\n(s)", justify="right", no_wrap=True)
+    heads = [f"{title}\n({unit})" if unit else title for _, title, unit in _COLUMNS]
+    table = new_table(["policy"], [*heads, "utili-\nzation", "CPU\n(s)"])
     first = rows[0]["metrics"]
     best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
     for row in rows:
@@ -301,10 +301,8 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:
     """How the jobs without a deadline fared, and what became of the deadlines."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.units import printable
 
@@ -318,10 +316,7 @@ def _deadline_table(rows: list[dict[str, Any]]) -> None:
         ("deadlines_missed", "accepted\nand late", "{:,.0f}"),
         ("deadline_usage", "\nused", "{:.1%}"),
     )
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("policy", no_wrap=True)
-    for _, title, _ in columns:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = new_table(["policy"], (title for _, title, _ in columns))
     for row in rows:
         values = [(row["metrics"][key], form) for key, _, form in columns]
         cells = [form.format(value) if isfinite(value) else "" for value, form in values]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Json, print_json, say
+from dovetail.cli.prepare import Json, new_table, print_json, say
 from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
@@ -103,19 +103,17 @@ def results_command(
 
 
 def _show_case(case: Case) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.studies.content import IN_GROUPS
     from dovetail.units import printable
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    table.add_column("policy", no_wrap=True)
+    heads = []
     for metric in IN_GROUPS:
         name, _, unit = metric.rpartition("_") if metric.endswith("_s") else (metric, "", "")
-        table.add_column(f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}", justify="right", no_wrap=True)
+        heads.append(f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}")
+    table = new_table(["policy"], heads)
     for entry in case.entries:
         cells = []
         for metric in IN_GROUPS:
@@ -165,18 +163,12 @@ def _print_cell(task: Task, cost_s: float, done: bool) -> None:
 
 def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) -> None:
     """One line per trace and policy: a grid of thousands of cells stays readable."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
     from dovetail.units import duration, printable
 
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for title in ("trace", "policy"):
-        table.add_column(title, no_wrap=True)
-    for title in ("cells", "missing", "jobs replayed", "CPU, about"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = new_table(("trace", "policy"), ("cells", "missing", "jobs replayed", "CPU, about"))
     rows: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         rows.setdefault((task.cell.trace, task.cell.policy), []).append(task)

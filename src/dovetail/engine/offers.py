@@ -19,6 +19,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.rules import DeadlineRule
 from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Column, Provenance, Workload
 from dovetail.policies.base import RulePolicy
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S
@@ -74,9 +75,10 @@ def offers(
             f"the workload has jobs from {first} s to {last} s: it does not have the {weeks} weeks before {now} s"
         )
     past = (submit > now - max(PAST_S, weeks * WEEK_S)) & (submit <= now)
+    position = int(past.sum())
 
-    def there(deadline_s: int, week: int) -> tuple[Workload, int]:
-        """The past, the job, and a week to come; the second number is the job's position."""
+    def there(deadline_s: int, week: int) -> Workload:
+        """The past, the job, and a week to come."""
         again = (submit > now - week * WEEK_S) & (submit <= now - (week - 1) * WEEK_S)
         job = {"submit": now, "size": size, "runtime": limit_s, "limit": limit_s, "deadline_s": deadline_s, "user": -1}
         columns: dict[str, Column] = {}
@@ -85,40 +87,41 @@ def offers(
             new = old[again] + (week * WEEK_S if name == "submit" else 0)
             columns[name] = np.concatenate([old[past], [job[name]], new])
         columns["id"] = np.arange(len(columns["submit"]))
-        return Workload(workload.name, columns, cluster.processors, Provenance("offers")), int(past.sum())
+        return Workload(workload.name, columns, cluster.processors, Provenance("offers"))
 
-    def at_now(deadline_s: int) -> tuple[Replay, int]:
-        made, position = there(deadline_s, 1)
+    def at_now(deadline_s: int) -> Replay:
+        made = there(deadline_s, 1)
         check(made, cluster)
         said = said_by(made, "limit")
         going = new_replay(made, cluster, policy.rule(bounded=said.bounded), said.learner)
         going.advance(now)
-        return going, position
+        return going
 
-    patient, position = at_now(MOST_SECONDS)
-    earliest_s = int(patient.run.jobs[layout.PROMISED_LAST, position]) + limit_s - now
-    regular = at_now(-1)[0]
+    earliest_s = int(at_now(MOST_SECONDS).run.jobs[layout.PROMISED_LAST, position]) + limit_s - now
+    regular = at_now(-1)
     info, started = regular.run.info, int(regular.start[position]) >= 0
 
-    def replayed(deadline_s: int, week: int) -> tuple[Workload, np.ndarray[tuple[int], np.dtype[np.int64]], bool]:
-        made, position = there(deadline_s, week)
-        schedule = replay(made, policy, cluster=cluster)
-        accepted = len(schedule.accepted) > 0 and int(schedule.accepted[position]) == 1
-        return made, schedule.wait, accepted
+    def replayed(deadline_s: int) -> list[Schedule]:
+        """One schedule for each future."""
+        return [replay(there(deadline_s, week), policy, cluster=cluster) for week in range(1, weeks + 1)]
 
-    base = {week: replayed(-1, week) for week in range(1, weeks + 1)}
+    base = replayed(-1)
     found = []
     for deadline_s in deadlines_s:
-        saved, weighted, own, accepted = [], [], [], False
-        for week, (made, wait, _) in base.items():
-            _, other, accepted = replayed(deadline_s, week)
-            less = np.delete(wait - other, position)
-            saved.append(float(less.sum()))
-            weighted.append(float(np.dot(less.astype(np.float64), np.delete(made.size, position))))
-            own.append(float(other[position]))
-        found.append(Offer(deadline_s, accepted, tuple(saved), tuple(weighted), tuple(own)))
+        made = replayed(deadline_s)
+        less = [np.delete(one.wait - other.wait, position) for one, other in zip(base, made, strict=True)]
+        sizes = [np.delete(one.workload.size, position) for one in base]
+        found.append(
+            Offer(
+                deadline_s,
+                bool(len(made[0].accepted) and made[0].accepted[position] == 1),  # given now: no future changes it
+                tuple(float(seconds.sum()) for seconds in less),
+                tuple(float(np.dot(s.astype(np.float64), size)) for s, size in zip(less, sizes, strict=True)),
+                tuple(float(one.wait[position]) for one in made),
+            )
+        )
     return Offers(
         int(info[layout.WAITING]) - (not started), int(info[layout.RUNNING]) - started,
         int(regular.run.jobs[layout.PROMISED_FIRST, position]) - now,
-        tuple(float(wait[position]) for _, wait, _ in base.values()), earliest_s, tuple(found),
+        tuple(float(one.wait[position]) for one in base), earliest_s, tuple(found),
     )  # fmt: skip

@@ -16,7 +16,6 @@ from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
-from dovetail.kernels.rules import DeadlineRule
 from dovetail.kernels.run import Floats
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
@@ -80,8 +79,7 @@ def finished(
     """What a replay that has run to its end has made."""
     jobs = whole.run.jobs
     first, last, agreed = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.AGREED]
-    if isinstance(whole.rule, DeadlineRule):  # where a tentative job stood was no promise
-        last = np.where(first < 0, -1, last)
+    last = np.where(first < 0, -1, last)  # where a tentative job stood was no promise
     rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
     return _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
 

@@ -181,7 +181,7 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
             jobs[AGREED, job] = REFUSED
         _admit(cap, run, now, i, job, rule.guard)
     # When a tentative job is moved, another may start at an instant at which nobody ends: nothing else would ask then.
-    wake_at_next(run, now, jobs[PROMISED_LAST])
+    wake_at_next(run, now, jobs[PROMISED_LAST], rule.bounded)
     return start_due(cap, now, jobs[ESTIMATE], run.lists[QUEUE], info[WAITING], jobs[PROMISED_LAST], run.lists[STARTED])
 
 

@@ -97,7 +97,7 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
         _agree(rule, cap, run, now, n)
     started = _best_starts(rule, cap, run, now, n) if fits else _0
     if rule.patient >= 0.0:  # a start behind somebody who is only foreseen is at an instant at which nobody ends
-        wake_at_next(run, now, run.jobs[PLACE])
+        wake_at_next(run, now, run.jobs[PLACE], False)
     return started
 
 

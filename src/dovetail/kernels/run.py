@@ -67,11 +67,12 @@ class Run(NamedTuple):
 
 
 @inner
-def wake_at_next(run: Run, now: int, planned: Ints) -> None:
+def wake_at_next(run: Run, now: int, planned: Ints, bounded: bool) -> None:
     """Ask for a pass at the next planned start of a waiting job. While a running job has outlived its estimate nobody
-    is asked for: it is taken to end in a second, again and again, and what is planned behind it is not to be."""
+    is asked for: it is taken to end in a second, again and again, and what is planned behind it is not to be.
+    `bounded`: no job can outlive its estimate."""
     run.info[WAKE] = NEVER
-    for i in range(run.info[RUNNING]):
+    for i in range(0 if bounded else run.info[RUNNING]):
         job = run.lists[END_JOB, i]
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
             return

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.metrics import stretches, usages
+from dovetail.metrics import of_deadlines, stretches
 from dovetail.metrics.comparison import mean_interval
+from dovetail.metrics.jobs import mean
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
 from dovetail.studies.papers.page import Runs
@@ -134,32 +135,25 @@ def results(runs: Runs) -> Results:
 
 def numbers(one: Schedule, waited: Mask, cpu_s: float) -> Numbers:
     """The numbers of one run."""
-    deadline_s, wait = one.workload["deadline_s"], one.wait
-    driven = deadline_s >= 0
-    counts = waited & ~driven
-    stretch, usage, late = stretches(one)[counts], usages(one)[driven], driven & (one.end > one.deadline_at)
-    delayed = usage[wait[driven] > 0]
-    accepted = one.accepted == 1 if len(one.accepted) else np.zeros(len(wait), bool)
-    first, third = np.percentile(wait[counts], (25, 75)) if counts.any() else (nan, nan)
+    deadline_s, known = one.workload["deadline_s"], of_deadlines(one)
+    counts = waited & (deadline_s < 0)
+    wait, late = one.wait[counts].astype(np.float64), (deadline_s >= 0) & (one.end > one.deadline_at)
+    asked = len(one.accepted) > 0
     return Numbers(
-        wait_s=_mean(wait[counts]),
-        max_stretch=float(stretch.max(initial=1)),
-        max_wait_s=float(wait[counts].max(initial=0)),
-        every_max_wait_s=float(wait[~driven].max(initial=0)),
-        quartiles_s=(float(first), float(third)),
-        at_once=_mean(wait[counts] == 0),
-        every_wait_s=_mean(wait[~driven]),
-        all_wait_s=_mean(wait),
+        wait_s=mean(wait),
+        max_stretch=float(stretches(one)[counts].max(initial=1)),
+        max_wait_s=float(wait.max(initial=0)),
+        every_max_wait_s=known["regular_max_wait_s"],
+        quartiles_s=tuple(np.percentile(wait, (25, 75)).tolist()) if len(wait) else (nan, nan),
+        at_once=mean((wait == 0).astype(np.float64)),
+        every_wait_s=known["regular_mean_wait_s"],
+        all_wait_s=mean(one.wait.astype(np.float64)),
         late_short=int((late & (deadline_s == DAY_S)).sum()),
         late_long=int((late & (deadline_s > DAY_S)).sum()),
-        refused=int((driven & ~accepted).sum()) if len(one.accepted) else 0,
-        missed=int((late & accepted).sum()),
-        driven_at_once=_mean(wait[driven] == 0),
-        usage=_mean(delayed),
-        above_80=_mean(usage > 0.8),
+        refused=int(known["deadlines_refused"]) if asked else 0,
+        missed=int(known["deadlines_missed"]) if asked else 0,
+        driven_at_once=known["deadline_at_once"],
+        usage=known["deadline_usage"],
+        above_80=known["deadline_usage_above_80"],
         cpu_s=cpu_s,
     )
-
-
-def _mean(values: npt.NDArray[Any]) -> float:
-    return float(np.mean(values)) if len(values) else nan

@@ -109,8 +109,7 @@ _READING: Final = """
 A job with a deadline is to have ended within 24 hours, or within 10 times its limit if that is longer. As in the paper,
 regular jobs that waited under none of CBF, EASY and DBF are left out of Figs. 2, 3 and 5 and of what is said of them;
 all jobs count in Fig. 4. The stretch is (wait + limit) / limit. Late are all jobs that ended after their deadlines;
-DBF accepts a
-deadline only if it can be met; most of the late ones had been refused.
+DBF accepts a deadline only if it can be met; most of the late ones had been refused.
 """
 
 
