@@ -1,16 +1,78 @@
-"""Cluster: the capacity that jobs run on."""
+"""Cluster: the capacity that jobs run on, as a number of processors or node by node."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from dovetail.model.workload import Ints
+
+WHOLE: Final = 1000
+"""Parts of one shared device (a GPU): a share is so many thousandths."""
+MOST_KINDS: Final = 62
+"""Kinds of node in a cluster: a set of them is an integer of 64 bits."""
+MOST_DEVICES: Final = 62
+
+
+@dataclass(frozen=True)
+class NodeKind:
+    """So many nodes that are all alike. `capacity` is what one has of each of the cluster's resources; `features` are
+    what a job may ask for by name: a partition, a model of GPU."""
+
+    name: str
+    count: int
+    capacity: tuple[int, ...]
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A counted cluster: so many processors, any of which will do."""
+    """`processors` in all. Where `kinds` are known, so are the nodes: those of the first kind come first, from 0 on.
+    Without kinds processors are only counted, and any of them will do.
+
+    `resources` are the names of what a node has; the first is "cores". `shared` is the one of them whose pieces jobs
+    may share in thousandths: each piece is a device, and a share is of one device. Empty: none.
+    """
 
     processors: int
+    resources: tuple[str, ...] = ()
+    kinds: tuple[NodeKind, ...] = ()
+    shared: str = ""
 
     def __post_init__(self) -> None:
         if self.processors < 1:
             raise ValueError(f"a cluster has at least 1 processor, got {self.processors}")
+        if not self.kinds:
+            return
+        if self.resources[:1] != ("cores",) or len(set(self.resources)) < len(self.resources):
+            raise ValueError(f"the resources of nodes are different, and the first is cores; got {self.resources}")
+        if self.shared and self.shared not in self.resources[1:]:
+            raise ValueError(f"shared={self.shared!r}: must be a resource behind cores, one of {self.resources[1:]}")
+        if len(self.kinds) > MOST_KINDS:
+            raise ValueError(f"a cluster has at most {MOST_KINDS} kinds of node, got {len(self.kinds)}")
+        for kind in self.kinds:
+            if kind.count < 1 or len(kind.capacity) != len(self.resources) or min(kind.capacity) < 0:
+                raise ValueError(f"{kind}: a kind is at least one node, and has {self.resources}, none below 0")
+            if self.shared and kind.capacity[self.resources.index(self.shared)] > MOST_DEVICES:
+                raise ValueError(f"kind {kind.name!r}: a node has at most {MOST_DEVICES} {self.shared} that are shared")
+        total = sum(kind.count * kind.capacity[0] for kind in self.kinds)
+        if total != self.processors:
+            raise ValueError(f"the nodes have {total} cores, and the cluster {self.processors} processors")
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are; 0 where they are not known."""
+        return sum(kind.count for kind in self.kinds)
+
+    @cached_property
+    def kind_of(self) -> Ints:
+        """The kind of each node, as a position in `kinds`."""
+        return np.repeat(np.arange(len(self.kinds)), [kind.count for kind in self.kinds])
+
+
+def by_node(resources: tuple[str, ...], kinds: tuple[NodeKind, ...], shared: str = "") -> Cluster:
+    """A cluster of these nodes."""
+    return Cluster(sum(kind.count * kind.capacity[0] for kind in kinds), resources, kinds, shared)

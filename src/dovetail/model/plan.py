@@ -13,6 +13,8 @@ class Plan:
     `promised` maps a waiting job to the start that it was promised to come no later than, and may count on while
     estimates are upper bounds; `expected` to the start that is foreseen; `reasons` says why a job waits. `deadlines`
     maps a waiting job that came with a deadline to the instant by which it will have ended, promised too; -1: refused.
+    `nodes` maps each job to start, on a cluster whose nodes are known, to the node of each of its units; `devices` to
+    the shared devices of each (bit d: device d), where the cluster has any.
     `wake` is when the policy wants to be asked again, if nothing happens before; None: it does not mind.
     """
 
@@ -22,3 +24,5 @@ class Plan:
     deadlines: Mapping[int, int] = field(default_factory=dict)
     reasons: Mapping[int, str] = field(default_factory=dict)
     wake: int | None = None
+    nodes: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    devices: Mapping[int, Sequence[int]] = field(default_factory=dict)

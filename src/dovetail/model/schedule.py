@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.model.cluster import Cluster
+from dovetail.model.request import Placement
 from dovetail.model.workload import Ints, Workload
 
 
@@ -19,6 +20,7 @@ class Schedule:
     `said` is what was said of each job's run time when it arrived; empty where that is not known.
     `accepted` says what the policy made of each job's deadline: 1 accepted, 0 refused, -1 the job has none; empty where
     it was not asked.
+    `placement`: the node of every unit, where the cluster's nodes are known.
     `clairvoyant`: the policy knew the run times and the submissions to come.
     """
 
@@ -36,6 +38,7 @@ class Schedule:
     said: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     clairvoyant: bool = False
     accepted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    placement: Placement | None = None
 
     @property
     def end(self) -> Ints:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
+from dovetail.model.request import Requests
 from dovetail.model.workload import Ints
 
 
@@ -18,6 +21,8 @@ class State:
     `limit`, `estimate`, `user` (one value per job; only jobs that have arrived may be looked at).
     `waiting` is in order of arrival, then line; so is `arrived`, the part of it that is new in this moment.
     `deadline_s`: by how long after its submit a job is to have ended; -1: no matter when. Empty: nobody says.
+    Where nodes are known, `cluster` has them, `requests` says what each job asks of them, and `nodes` and `devices`
+    what each running or just ended job has, as in Plan; `free` is then the number of cores that nobody uses.
     `standing` is the plan that the policy gave in the last pass.
     `future` is empty, unless the policy is declared clairvoyant (`clairvoyant = True` in its class): then it holds the
     jobs still to come, in order of submit, whose columns may be looked at too, and the estimates are the run times.
@@ -43,6 +48,10 @@ class State:
     corrected: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Running jobs that have outlived their estimates and been given others since the last pass."""
     deadline_s: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    cluster: Cluster | None = None
+    requests: Requests | None = None
+    nodes: Mapping[int, Ints] = field(default_factory=dict)
+    devices: Mapping[int, Ints] = field(default_factory=dict)
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""

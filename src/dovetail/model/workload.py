@@ -21,13 +21,18 @@ REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
 OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
+    "units", "per_node", "exclusive", "feature", "gpu_share",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
 (field 18); `deadline_s` is by how long after its arrival a job is to have ended (-1: no matter when); `line` is
-the line of the source file."""
+the line of the source file. What a job asks of nodes (model/request.py): `units`, `unit_RESOURCE` of each for any
+resource, `per_node`, `exclusive`, `feature`, `gpu_share`."""
 
-NAMED: Final = ("user", "group", "name", "queue", "partition")
+UNIT: Final = "unit_"
+"""Columns with this before the name of a resource: what one unit of a job needs of it."""
+
+NAMED: Final = ("user", "group", "name", "queue", "partition", "feature")
 """Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
 
 
@@ -103,7 +108,7 @@ class Workload:
         missing = [c for c in REQUIRED if c not in self.columns]
         if missing:
             raise ValueError(f"workload {self.name!r} lacks the columns {missing}; every workload has {REQUIRED}")
-        unknown = [c for c in self.columns if c not in REQUIRED and c not in OPTIONAL]
+        unknown = [c for c in self.columns if c not in REQUIRED and c not in OPTIONAL and not c.startswith(UNIT)]
         if unknown:
             raise ValueError(f"workload {self.name!r} has unknown columns {unknown}; known: {REQUIRED + OPTIONAL}")
         if nameless := [c for c in self.names if c not in NAMED or c not in self.columns]:
@@ -192,8 +197,11 @@ class Workload:
     @cached_property
     def _digest(self) -> str:
         h = hashlib.sha256()
-        for name in (*REQUIRED, "user", "after", "think_s", "deadline_s"):
+        asked: tuple[str, ...] = ("units", "per_node", "exclusive", "feature", "gpu_share")
+        asked += tuple(sorted(name for name in self.columns if name.startswith(UNIT)))
+        for name in (*REQUIRED, "user", "after", "think_s", "deadline_s", *asked):
             if name in self.columns:
                 h.update(name.encode())
                 h.update(self.columns[name].astype("<i8", copy=False).tobytes())
+        h.update("".join(f"{name}\n" for name in self.names.get("feature", ())).encode())
         return h.hexdigest()
