@@ -11,7 +11,6 @@ import numpy as np
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
-from dovetail.kernels.counted import copied
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, RulePolicy
@@ -56,7 +55,7 @@ def _start_alone(trunk: Replay, job: int) -> int:
     before = run.jobs[np.ix_(_CHANGING, touched)]
     info = run.info.copy()
     info[layout.LAST] = job + 1
-    Replay(run._replace(info=info, lists=run.lists.copy()), copied(trunk.cap), trunk.rule, trunk.learner).advance()
+    Replay(run._replace(info=info, lists=run.lists.copy()), trunk.cap.copied(), trunk.rule, trunk.learner).advance()
     start = int(run.jobs[layout.START, job])
     run.jobs[np.ix_(_CHANGING, touched)] = before
     return start

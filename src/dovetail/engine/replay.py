@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numba
@@ -16,12 +17,16 @@ from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
+from dovetail.kernels.nodes import Nodes, fit_idle
+from dovetail.kernels.rules import ConservativeRule, DeadlineRule
 from dovetail.kernels.run import Floats
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.request import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
+from dovetail.policies.machine import new_machine
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
@@ -52,6 +57,8 @@ def replay(
     if cluster is None:
         cluster = Cluster(workload.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
+    if cluster.kinds and getattr(policy, "place", "") == "gradient" and not cluster.typical:
+        cluster = replace(cluster, typical=typical(requests_of(workload, cluster)))
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
@@ -59,8 +66,10 @@ def replay(
         rule = policy.rule(
             every_s=every_s, bounded=said.bounded, stop_for_news=said.asked, keep=keep_promises, seed=seed
         )
+        if cluster.kinds and (isinstance(rule, ConservativeRule | DeadlineRule) or getattr(rule, "patient", -1) >= 0):
+            raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes")
     if isinstance(policy, RulePolicy) and rule is not None and not event_by_event and not policy.timed:
-        whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
+        whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
         whole.on_news = said.told
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:
@@ -70,7 +79,8 @@ def replay(
     stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
-    return _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
+    made = _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
+    return replace(made, placement=stepper.placement)
 
 
 def finished(
@@ -81,7 +91,11 @@ def finished(
     first, last, agreed = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.AGREED]
     last = np.where(first < 0, -1, last)  # where a tentative job stood was no promise
     rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
-    return _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
+    made = _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
+    if not isinstance(whole.cap, Nodes):
+        return made
+    node, devices = whole.cap.placed
+    return replace(made, placement=Placement(whole.cap.first, node, devices if cluster.shared else devices[:0]))
 
 
 def _schedule(
@@ -119,12 +133,35 @@ def check(workload: Workload, cluster: Cluster) -> None:
                 f"{workload.name}: {len(bad)} jobs have no {column} of at least {least} (first: job"
                 f" {workload['id'][bad[0]]}); clean the workload first (`standard` does)"
             )
+    if cluster.kinds:
+        _check_nodes(workload, cluster)
     big = np.flatnonzero(workload.size > cluster.processors)
     if len(big):
         raise SettingError(
             f"{workload.name}: {len(big)} jobs need more than the cluster's {cluster.processors} processors (first: job"
             f" {workload['id'][big[0]]} needs {workload.size[big[0]]}); clean the workload or enlarge the cluster"
         )
+
+
+def _check_nodes(workload: Workload, cluster: Cluster) -> None:
+    """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
+    asked = requests_of(workload, cluster)
+    cap = new_machine(cluster, workload.size, asked, "first", 1)
+    wrong = {
+        "at least one unit": asked.units < 1,
+        "no more processors than its units have cores": workload.size > asked.units * asked.need[:, 0],
+        "a share of devices from 1 to 1000": (asked.share < 1) | (asked.share > WHOLE),
+        "units that fit on the idle nodes": ~fit_idle(cap) if isinstance(cap, Nodes) else asked.units < 0,
+    }
+    for rule, broken in wrong.items():
+        if broken.any():
+            first = int(np.flatnonzero(broken)[0])
+            need = ", ".join(f"{n} {name}" for n, name in zip(asked.need[first], cluster.resources, strict=True) if n)
+            raise SettingError(
+                f"{workload.name}: {int(broken.sum())} jobs break the rule that a job has {rule} (first: job"
+                f" {workload['id'][first]}, {asked.units[first]} units of {need});"
+                " clean the workload, or change the cluster"
+            )
 
 
 def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | None) -> None:
@@ -149,7 +186,7 @@ def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int
         running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
         told = int(info[layout.ENDED])
         state = State(
-            now=at.now, processors=cluster.processors, free=int(at.cap.free[0]),
+            now=at.now, processors=cluster.processors, free=at.free,
             waiting=at.waiting.copy() if waiting is None else waiting,
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
             submit=jobs[layout.ARRIVE] if waiting is None else workload.submit,

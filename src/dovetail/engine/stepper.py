@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from dovetail.engine.nodeuse import NodeUse
 from dovetail.engine.said import Said, said_by
 from dovetail.engine.whole import feedback_links, read_only
 from dovetail.errors import PolicyError
@@ -16,6 +17,7 @@ from dovetail.kernels.learning import AT_ONCE, GIVEN, observe, outlived, predict
 from dovetail.kernels.run import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
+from dovetail.model.request import Placement, requests_of
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.base import Policy, is_clairvoyant
@@ -61,6 +63,7 @@ class Stepper:
         self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
+        self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
@@ -101,12 +104,30 @@ class Stepper:
             job = heapq.heappop(self._ends)[1]
             ended.append(job)
             self._running.remove(job)
-            self._free += int(self.workload.size[job])
+            if self._nodes is not None:
+                self._nodes.end(job)
+            self._free += self._cores(job)
             child = int(self._links[CHILD, job]) if self._links is not None else -1
             while child >= 0 and self._links is not None:
                 heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
                 child = int(self._links[SIBLING, child])
         return ended
+
+    def _cores(self, job: int) -> int:
+        return self._nodes.cores(job) if self._nodes is not None else int(self.workload.size[job])
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where each job ran, if nodes are known."""
+        return self._nodes.placement if self._nodes is not None else None
+
+    def _on_nodes(self, ended: list[int]) -> dict[str, Any]:
+        """What a state says of nodes."""
+        if self._nodes is None:
+            return {}
+        here = [*self._running, *ended]
+        nodes, devices = ({job: of(job) for job in here} for of in (self._nodes.of, self._nodes.devices_of))
+        return {"cluster": self.cluster, "requests": self._nodes.requests, "nodes": nodes, "devices": devices}
 
     def _arrivals(self) -> list[int]:
         arrived = []
@@ -148,7 +169,7 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
-            deadline_s=self._deadline_s,
+            deadline_s=self._deadline_s, **self._on_nodes(ended),
         )  # fmt: skip
         plan = self.policy.decide(state)
         if not isinstance(plan, Plan):
@@ -173,8 +194,11 @@ class Stepper:
         for job in plan.starts:
             if job not in waiting:
                 raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")
-            size = int(self.workload.size[job])
-            if size > self._free:
+            size = self._cores(job)
+            if self._nodes is not None:
+                if wrong := self._nodes.start(job, plan):
+                    raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job} {wrong}")
+            elif size > self._free:
                 raise PolicyError(
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"

@@ -81,7 +81,7 @@ def _stepped(whole: Replay, said: Said) -> PassTimes:
         if said.asked:
             said.told(at, ended, arrived)
         least = min(int(size[jobs].min()) if len(jobs) else layout.NEVER for jobs in (at.waiting, arrived))
-        searched.append(least <= int(at.cap.free[0]))
+        searched.append(least <= at.free)
         now = at.now
         begin = time.thread_time_ns()
         kernel.replay(at.cap, at.run, at.rule, at.learner, now)

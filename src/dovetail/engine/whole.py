@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import run as layout
-from dovetail.kernels.counted import Counted, copied, new_counted
+from dovetail.kernels.counted import Counted
 from dovetail.kernels.learning import Learner, copied_learner, new_learner
 from dovetail.kernels.planning import fitted
-from dovetail.kernels.profile import Profile, entries_most, new_profile
-from dovetail.kernels.profile import copy as copy_profile
-from dovetail.kernels.rules import Rule
+from dovetail.kernels.rules import ListRule, Rule
 from dovetail.model.cluster import Cluster
+from dovetail.model.request import Requests, requests_of
 from dovetail.model.workload import Ints, Workload
+from dovetail.policies.machine import Machine, new_machine
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Replay:
     """
 
     run: layout.Run
-    cap: Counted
+    cap: Machine
     rule: Rule
     learner: Learner
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
@@ -58,6 +58,11 @@ class Replay:
     def waiting(self) -> Ints:
         """The jobs that wait now."""
         return self.run.lists[layout.QUEUE, : self.run.info[layout.WAITING]]
+
+    @property
+    def free(self) -> int:
+        """Processors that nobody uses."""
+        return int(self.cap.free[0] if isinstance(self.cap, Counted) else self.cap.pool[0])
 
     @property
     def started(self) -> int:
@@ -88,20 +93,14 @@ class Replay:
     def copy(self) -> Replay:
         """An independent replay in the same state."""
         run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
-        return replace(self, run=run, cap=copied(self.cap), learner=copied_learner(self.learner))
+        return replace(self, run=run, cap=self.cap.copied(), learner=copied_learner(self.learner))
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
         lists = self.run.lists
         self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
-        self.cap = self.cap._replace(running=_larger(self.cap.running), plan=_larger(self.cap.plan))
-        self.rule = fitted(self.rule, self.cap.plan, self.run.lists.shape[1])
-
-
-def _larger(profile: Profile) -> Profile:
-    new = new_profile(2 * entries_most(profile), len(profile.width))
-    copy_profile(profile, new)
-    return new
+        self.cap = self.cap.larger()
+        self.rule = fitted(self.rule, self.cap, self.run.lists.shape[1])
 
 
 def new_replay(
@@ -112,9 +111,10 @@ def new_replay(
     *,
     feedback: bool = False,
     room: int = 1024,
+    place: str = "first",
 ) -> Replay:
     """A replay at its beginning. `estimate` is what learns to say run times, or one number per job. Arrays that grow
-    start with room for `room` waiting and running jobs."""
+    start with room for `room` waiting and running jobs. `place`: the rule of placement, where nodes are known."""
     learner = estimate if isinstance(estimate, Learner) else new_learner(workload.limit, first=estimate)
     n, room = len(workload), max(room, 1)
     jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
@@ -128,11 +128,15 @@ def new_replay(
     links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)
     held = np.zeros((2, links.shape[1]), np.int64)
     lists = np.zeros((layout.LIST_ROWS, room), np.int64)
-    total = np.array([cluster.processors], np.int64)
+    requests: Requests | None = None
+    if cluster.kinds:
+        requests = requests_of(workload, cluster)
+        if isinstance(rule, ListRule):  # a new plan has the same instants as one that was kept, but not the same nodes
+            rule = rule._replace(reuse=False)
     # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
-    cap = new_counted(np.array(workload.size), total, room, 2 * (room + getattr(rule, "foresight", 0)))
+    cap = new_machine(cluster, np.array(workload.size), requests, place, room, getattr(rule, "foresight", 0))
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
-    return Replay(run, cap, fitted(rule, cap.plan, room), learner)
+    return Replay(run, cap, fitted(rule, cap, room), learner)
 
 
 def read_only(values: Ints) -> Ints:

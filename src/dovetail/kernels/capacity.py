@@ -19,6 +19,7 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     unreserve(cap, job, at, length)     take it out again
     remember_plan(cap, memory)          copy the plan to memory of its size
     recall_plan(cap, memory)            make the plan what it was then
+    names_nodes(cap)                    whether a job that starts must have been reserved for just before, on its nodes
     room(cap, running, waiting)         whether the arrays have room for so many jobs that run, and wait with a place
 """
 
@@ -43,4 +44,5 @@ reserve = seam("reserve")
 unreserve = seam("unreserve")
 remember_plan = seam("remember_plan")
 recall_plan = seam("recall_plan")
+names_nodes = seam("names_nodes")
 room = seam("room")

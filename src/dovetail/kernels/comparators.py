@@ -104,7 +104,7 @@ def new_window(
     width = jobs.shape[1]
     one = np.array([processors], np.int64)
     machine = counted.new_counted(np.ascontiguousarray(jobs[SIZE]), one, 8, 2 * width + 4)
-    rule = fitted(rule, machine.plan, n)
+    rule = fitted(rule, machine, n)
     rule.space.ints[JOBS, :n] = np.arange(n)
     rule.space.ints[CAME, :n] = jobs[ARRIVE, :n]
     rule.space.ints[STOOD, :n] = -1

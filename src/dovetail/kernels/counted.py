@@ -43,6 +43,25 @@ class Counted(NamedTuple):
     running: Profile
     plan: Profile
 
+    def copied(self) -> Counted:
+        """The same machine in the same state, on its own; what jobs need is shared."""
+        running, plan = (p._replace(mem=p.mem.copy()) for p in (self.running, self.plan))
+        return self._replace(free=self.free.copy(), running=running, plan=plan)
+
+    def larger(self) -> Counted:
+        """The same with room for twice as many jobs."""
+        return self._replace(running=_larger(self.running), plan=_larger(self.plan))
+
+    def memory(self) -> Ints:
+        """Memory for a plan (remember_plan)."""
+        return new_profile(entries_most(self.plan), len(self.plan.width)).mem
+
+
+def _larger(profile: Profile) -> Profile:
+    new = new_profile(2 * entries_most(profile), len(profile.width))
+    copy(profile, new)
+    return new
+
 
 def new_counted(need: Ints, total: Ints, entries: int, plan_entries: int) -> Counted:
     """An idle machine with the given totals (K of them), with room for so many profile entries."""
@@ -51,12 +70,6 @@ def new_counted(need: Ints, total: Ints, entries: int, plan_entries: int) -> Cou
     clear(running, 0, total)
     clear(plan, 0, total)
     return Counted(need, np.concatenate([total, np.zeros(k, np.int64)]), running, plan)
-
-
-def copied(cap: Counted) -> Counted:
-    """The same machine in the same state, on its own; what jobs need is shared."""
-    running, plan = (p._replace(mem=p.mem.copy()) for p in (cap.running, cap.plan))
-    return cap._replace(free=cap.free.copy(), running=running, plan=plan)
 
 
 @inner
@@ -183,6 +196,11 @@ def _recall_plan(cap: Counted, memory: Ints) -> None:
 
 
 @inner
+def _names_nodes(cap: Counted) -> bool:
+    return False
+
+
+@inner
 def _room(cap: Counted, running: int, jobs: int) -> bool:
     # A running job is one instant of a profile, its end; a reservation is two. Two more are now and now + 1.
     most = min(entries_most(cap.running), entries_most(cap.plan))
@@ -208,5 +226,6 @@ answers(
     advance_plan=_advance_plan,
     remember_plan=_remember_plan,
     recall_plan=_recall_plan,
+    names_nodes=_names_nodes,
     room=_room,
 )

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.kernels.capacity import fits_now, open_plan, start
+from dovetail.kernels.capacity import fits_now, names_nodes, open_plan, reserve, start
 from dovetail.kernels.compile import inner
-from dovetail.kernels.profile import Profile, entries_most, new_profile
 from dovetail.kernels.rules import PlanRule
 from dovetail.kernels.run import (
     AGREED,
@@ -68,8 +67,8 @@ def no_space() -> Space:
     return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
 
 
-def fitted(rule: Any, plan: Profile, room: int) -> Any:
-    """The rule with working space for such a plan, and for so many waiting jobs; other rules as they are."""
+def fitted(rule: Any, cap: Any, room: int) -> Any:
+    """The rule with working space for plans of such a machine and so many waiting jobs; other rules as they are."""
     if not isinstance(rule, PlanRule):
         return rule
     most = max(room + rule.foresight, TERMS) + 1
@@ -77,8 +76,7 @@ def fitted(rule: Any, plan: Profile, room: int) -> Any:
     ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
     ints[SLOT, :slots] = np.arange(slots)
     ints[OTHER, :slots] = np.arange(slots, 2 * slots)
-    memory = new_profile(entries_most(plan), len(plan.width)).mem
-    plans = np.repeat(memory[np.newaxis], 2 * slots, axis=0)
+    plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
     return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
 
 
@@ -111,11 +109,15 @@ def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)
+    if names_nodes(cap):
+        open_plan(cap, now)
     started = _0
     for i in range(planned):
+        job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
+        if names_nodes(cap):  # the plan that was searched last was another
+            reserve(cap, job, at, run.jobs[ESTIMATE, job])
         if ints[BEST_ORDER, i] >= n:
             continue  # only foreseen
-        job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
         run.jobs[PLACE, job] = at
         if at == now:
             start(cap, job, now, now + run.jobs[ESTIMATE, job])

@@ -29,18 +29,31 @@ class NodeKind:
 
 
 @dataclass(frozen=True)
+class Typical:
+    """What many jobs ask for: so large a part of them, with units that need so much of each resource, such a share of
+    shared devices, on the kinds of these bits."""
+
+    part: float
+    need: tuple[int, ...]
+    share: int
+    kinds: int
+
+
+@dataclass(frozen=True)
 class Cluster:
     """`processors` in all. Where `kinds` are known, so are the nodes: those of the first kind come first, from 0 on.
     Without kinds processors are only counted, and any of them will do.
 
     `resources` are the names of what a node has; the first is "cores". `shared` is the one of them whose pieces jobs
-    may share in thousandths: each piece is a device, and a share is of one device. Empty: none.
+    may share in thousandths: each piece is a device, and a share is of one device. Empty: none. `typical` are the jobs
+    that the cluster is there for: what is free and of no use to them is fragmented.
     """
 
     processors: int
     resources: tuple[str, ...] = ()
     kinds: tuple[NodeKind, ...] = ()
     shared: str = ""
+    typical: tuple[Typical, ...] = ()
 
     def __post_init__(self) -> None:
         if self.processors < 1:
@@ -71,6 +84,22 @@ class Cluster:
     def kind_of(self) -> Ints:
         """The kind of each node, as a position in `kinds`."""
         return np.repeat(np.arange(len(self.kinds)), [kind.count for kind in self.kinds])
+
+    @property
+    def shared_at(self) -> int:
+        """Which of the resources is shared; -1: none."""
+        return self.resources.index(self.shared) if self.shared else -1
+
+    @cached_property
+    def vectors(self) -> Ints:
+        """What a node of each kind has, as one row of numbers: of each resource, then of each shared device. The shared
+        resource itself counts 0 there."""
+        plain = np.array([kind.capacity for kind in self.kinds], np.int64)
+        if not self.shared:
+            return plain
+        devices = plain[:, self.shared_at].copy()
+        plain[:, self.shared_at] = 0
+        return np.hstack([plain, WHOLE * (np.arange(devices.max()) < devices[:, np.newaxis])])
 
 
 def by_node(resources: tuple[str, ...], kinds: tuple[NodeKind, ...], shared: str = "") -> Cluster:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.cluster import WHOLE, Cluster, Typical
 from dovetail.model.workload import UNIT, Ints, Workload
 
 
@@ -27,6 +28,19 @@ class Requests:
     per_node: Ints
     exclusive: Ints
     kinds: Ints
+
+    def taken(self, job: int, cluster: Cluster, nodes: Sequence[int], devices: Sequence[int]) -> Ints:
+        """What each unit of a job takes of its node, as rows like `Cluster.vectors`."""
+        if self.exclusive[job]:
+            whole: Ints = cluster.vectors[cluster.kind_of[np.asarray(nodes)]]
+            return whole
+        rows = np.zeros((len(nodes), cluster.vectors.shape[1]), np.int64)
+        rows[:, : self.need.shape[1]] = self.need[job]
+        if cluster.shared:
+            rows[:, cluster.shared_at] = 0
+            bits = np.asarray(devices)[:, np.newaxis] >> np.arange(rows.shape[1] - self.need.shape[1]) & 1
+            rows[:, self.need.shape[1] :] = self.share[job] * bits
+        return rows
 
     @cached_property
     def first(self) -> Ints:
@@ -83,3 +97,16 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
         np.maximum(workload.get("per_node"), 0), np.maximum(workload.get("exclusive"), 0), kinds,
     )  # fmt: skip
+
+
+def typical(requests: Requests, most: int = 64) -> tuple[Typical, ...]:
+    """What the most frequent requests ask for, and how large a part of these jobs each is."""
+    asked, counts = np.unique(
+        np.column_stack([requests.need, requests.share, requests.kinds]), axis=0, return_counts=True
+    )
+    kept = np.argsort(-counts, kind="stable")[:most]
+    total = int(counts[kept].sum())
+    return tuple(
+        Typical(int(counts[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), int(asked[i, -1]))
+        for i in kept
+    )

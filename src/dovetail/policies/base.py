@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.errors import SettingError
 from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
 from dovetail.kernels import run as layout
-from dovetail.kernels.counted import new_counted
+from dovetail.kernels.nodes import Nodes
+from dovetail.kernels.placing import PICKED
 from dovetail.kernels.planning import fitted
 from dovetail.kernels.rules import ConservativeRule, DeadlineRule, ListRule, PlanRule, Rule, SlackRule
 from dovetail.kernels.step import step
+from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
+from dovetail.model.request import Requests
 from dovetail.model.state import State
+from dovetail.policies.machine import PLACES, Machine, new_machine
 
 
 class Policy(ABC):
@@ -47,6 +53,9 @@ class RulePolicy(Policy):
     ) -> Rule:
         """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts. `seed`: for
         a policy that draws."""
+
+    place: str = "best"
+    """Which nodes a job gets, where nodes are known: one of PLACES."""
 
     @property
     def static_keys(self) -> bool:
@@ -89,10 +98,8 @@ class RulePolicy(Policy):
             where = {job: i for i, job in enumerate(here.tolist())}
             run.info[layout.RECENT] = len(last)
             run.lists[layout.BACK_QUEUE, : len(last)] = [where[job] for job in last.tolist()]
-        need = np.ascontiguousarray(state.size[here])
-        total = np.array([state.processors], np.int64)
-        cap = new_counted(need, total, len(here), 3 * (len(here) + len(last)))
-        n_started = step(fitted(rule, cap.plan, run.lists.shape[1]), cap, run, state.now)
+        cap = _machine(state, here, self.place, len(last))
+        n_started = step(fitted(rule, cap, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started]
         if isinstance(rule, DeadlineRule):
             return _promised(state, run, here[starts])
@@ -110,8 +117,38 @@ class RulePolicy(Policy):
         if isinstance(rule, PlanRule):  # a planner changes its mind; a patient one within what it promised
             latest = run.jobs[layout.PROMISED_FIRST]
             promised = {job: at for job, at in zip(state.waiting.tolist(), latest.tolist(), strict=False) if at >= 0}
-            return Plan(here[starts].tolist(), promised, known, _agreed(state, run), wake=_wake(run))
-        return Plan(starts=here[starts].tolist(), promised=known)
+            plan = Plan(here[starts].tolist(), promised, known, _agreed(state, run), wake=_wake(run))
+        else:
+            plan = Plan(starts=here[starts].tolist(), promised=known)
+        if not isinstance(cap, Nodes):
+            return plan
+        node, devices = (
+            {int(here[i]): row[cap.first[i] : cap.first[i + 1]].tolist() for i in starts.tolist()} for row in cap.placed
+        )
+        return replace(plan, nodes=node, devices=devices)
+
+
+def check_place(place: str) -> None:
+    """Refuse a rule of placement that does not exist."""
+    if place not in PLACES:
+        raise SettingError(f"place={place}: choose from {', '.join(PLACES)}")
+
+
+def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
+    """The machine of one instant, idle; job i on it is here[i]. Those that run or have just ended know their nodes."""
+    cluster, asked = state.cluster, state.requests
+    if cluster is None or asked is None:
+        return new_machine(Cluster(state.processors), state.size[here], None, place, 2 * len(here), foresight)
+    columns = (asked.units, asked.need, asked.share, asked.per_node, asked.exclusive, asked.kinds)
+    cap = new_machine(
+        cluster, state.size[here], Requests(*(column[here] for column in columns)), place, len(here), foresight
+    )
+    if isinstance(cap, Nodes):
+        for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
+            job, units = int(here[i]), slice(cap.first[i], cap.first[i + 1])
+            cap.pick[0, units], cap.pick[1, units] = state.nodes[job], state.devices[job]
+            cap.rows[PICKED, i] = state.now
+    return cap
 
 
 def _promised(state: State, run: layout.Run, starts: Any) -> Plan:

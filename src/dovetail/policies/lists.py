@@ -16,7 +16,7 @@ from dovetail.kernels.passes import ALL, STRICT
 from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
 from dovetail.kernels.run import NEVER
 from dovetail.model.state import State
-from dovetail.policies.base import RulePolicy
+from dovetail.policies.base import RulePolicy, check_place
 
 ORDERS = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
@@ -36,7 +36,8 @@ class ListPolicy(RulePolicy):
     `order` is a name or a function of the state. `reserve` is how many blocked jobs get a reservation: "strict"
     (stop at the first), 0 (none), 1 (EASY), k, "all". `backfill` is the order of the rest after the last
     reservation. Jobs that have waited `starve_s` come first. `relax` and `slack` let a start push reserved jobs
-    back: by that part of the wait that the first reservation meant, and of the job's own estimate.
+    back: by that part of the wait that the first reservation meant, and of the job's own estimate. `place` says which
+    nodes a job gets, where nodes are known.
     """
 
     order: str | UserKey = "fcfs"
@@ -45,9 +46,11 @@ class ListPolicy(RulePolicy):
     starve_s: int | None = None
     relax: float = 0.0
     slack: float = 0.0
+    place: str = "best"
     name: str = "list"
 
     def __post_init__(self) -> None:
+        check_place(self.place)
         for order in (self.order, self.backfill):
             if isinstance(order, str) and order not in ORDERS:
                 raise SettingError(f"no order {order!r}: choose from {', '.join(ORDERS)}, or path/to/file.py:function")

@@ -15,7 +15,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.optimize.objective import parse
 from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, MOST_WINDOW, plan_rule, terms
-from dovetail.policies.base import RulePolicy
+from dovetail.policies.base import RulePolicy, check_place
 from dovetail.units import DAY_S
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {
@@ -60,9 +60,11 @@ class Planner(RulePolicy):
     hot: float = HOT
     cold: float = COLD
     patient: float | None = None
+    place: str = "best"
     name: str = "plan"
 
     def __post_init__(self) -> None:
+        check_place(self.place)
         terms(parse(self.objective))
         if not 0 <= self.decodes <= MOST_DECODES:
             raise SettingError(f"decodes={self.decodes}: must be from 0 to {MOST_DECODES:,}")

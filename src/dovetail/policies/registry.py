@@ -45,12 +45,12 @@ def policy(text: str) -> Policy:
     elif isinstance(made, Planner):
         known = {
             "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
-            "hot": float, "cold": float, "patient": float,
+            "hot": float, "cold": float, "patient": float, "place": str,
         }  # fmt: skip
     else:
         known = {
             "order": _order, "reserve": _reserve, "backfill": str, "starve": parse_duration,
-            "relax": float, "slack": float,
+            "relax": float, "slack": float, "place": str,
         }  # fmt: skip
     changes = settings(rest, text, known)
     if not changes:
@@ -75,10 +75,10 @@ def names() -> list[str]:
         "plan-deadline",
         *SOLVER_NAMES,
         *ALIASES,
-        "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...",
+        "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...,place=...",
         "conservative:sweep=...",
         "dbf:guard=no",
-        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...",
+        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "offline:... (knows the future), as plan",
         "path/to/file.py:Name",

@@ -1,0 +1,529 @@
+"""The capacity model by node: every unit of a job is on a node, which has so much of each resource.
+
+Three fleets: `free` is what is free now, the truth of this instant; `running` is what runs, to its expected ends, kept
+from pass to pass; `plan` is that and the reservations of a pass. A running job past its expected end has given its
+share back in `running`; a plan counts it as ending one second from now.
+
+A reservation names its nodes, so the jobs behind it find the others. A job that starts where it was reserved takes just
+those nodes (`pick`); what it has is in `placed`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.kernels.compile import inner, jit
+from dovetail.kernels.fleet import (
+    AFTER,
+    AT,
+    AT_NODES,
+    AT_SEGMENTS,
+    COUNT,
+    FIRST,
+    HEADS,
+    KIND,
+    NEXT,
+    NODES,
+    NONE,
+    ONE,
+    SEGMENTS,
+    VALUES,
+    WIDTH,
+    ZERO,
+    changed,
+    copy_fleet,
+    current,
+    larger_fleet,
+    move_node,
+    new_fleet,
+)
+from dovetail.kernels.heap import pop, push
+from dovetail.kernels.placing import (
+    CANDIDATE,
+    DELTA,
+    DEVICES,
+    DUE,
+    EPOCH,
+    EVENT,
+    EVENT_AT,
+    EXCLUSIVE,
+    HAS,
+    INFO,
+    KINDS,
+    LEFT_AT,
+    OLD_DELTA,
+    PICKED,
+    PLAN_NOW,
+    REQUEST,
+    RESOURCES,
+    RIGHT_AT,
+    ROWS,
+    RULE,
+    RUNNING_FIRST,
+    RUNS_AFTER,
+    RUNS_BEFORE,
+    SCRATCH,
+    SEG_UNITS,
+    SHADOW_AT,
+    SHARE,
+    SHARED,
+    TYPES,
+    UNITS,
+    UNTIL,
+    VECTOR,
+    WHOLE,
+    WILL_DO,
+    count,
+    fit,
+    pick,
+)
+from dovetail.kernels.run import NEVER
+from dovetail.kernels.seam import answers
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
+_GIVE, _TAKE = ONE, NONE
+
+
+class Nodes(NamedTuple):
+    """Arrays of a machine of nodes; the caller owns them."""
+
+    info: Ints
+    capacity: Ints
+    """A vector per kind (placing.py)."""
+    total: Floats
+    """What the cluster has of each resource."""
+    rows: Ints
+    """ROWS rows, by job; then the typical jobs."""
+    need: Ints
+    """Of each job, what a unit needs of each resource."""
+    types: Floats
+    """How common each typical job is."""
+    first: Ints
+    """Where the units of each job begin."""
+    placed: Ints
+    """Of each unit: the node, and its devices as bits."""
+    pick: Ints
+    """The same of units that are not there yet."""
+    pool: Ints
+    """What is free now in all, of each resource; of the shared one in parts."""
+    unfit: Ints
+    """By REQUEST: the EPOCH in which it was found not to fit now."""
+    most: Ints
+    """How many units the largest k jobs have."""
+    free: Ints
+    running: Ints
+    plan: Ints
+    scratch: Ints
+    keys: Floats
+
+    def copied(self) -> Nodes:
+        """The same machine in the same state, on its own; what jobs need is shared."""
+        own = ("info", "rows", "placed", "pick", "pool", "unfit", "free", "running", "plan", "scratch", "keys")
+        return self._replace(**{name: getattr(self, name).copy() for name in own})
+
+    def larger(self) -> Nodes:
+        """The same with room for twice as many jobs."""
+        wide = np.zeros((SCRATCH, 2 * self.scratch.shape[1]), np.int64)
+        return self._replace(running=larger_fleet(self.running), plan=larger_fleet(self.plan), scratch=wide)
+
+    def memory(self) -> Ints:
+        """Memory for a plan (remember_plan)."""
+        return np.zeros_like(self.plan)
+
+
+def new_nodes(
+    kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], types: Floats, rule: int,
+    jobs: int, foresight: int = 0,
+) -> Nodes:  # fmt: skip
+    """An idle machine. `capacity` is a vector per kind (placing.py). `requests` are the columns of the jobs, then of
+    the typical jobs: units, per_node, exclusive, kinds, share, need (a row per job). There is room for so many jobs
+    that run and wait, and in plans for so many more that are foreseen."""
+    units, per_node, exclusive, will_do, share, need = requests
+    known = len(units) - len(types)
+    resources, width = need.shape[1], capacity.shape[1]
+    asked = np.column_stack([units, per_node, exclusive, will_do, share, need])
+    _, request = np.unique(asked, axis=0, return_inverse=True)
+    rows = np.zeros((ROWS, len(units)), np.int64)
+    rows[:REQUEST] = asked[:, :REQUEST].T
+    rows[REQUEST] = request.reshape(-1)
+    rows[[UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED]] = -1
+    first = np.concatenate([[0], np.cumsum(units[:known])])
+    most = np.concatenate([[0], np.cumsum(np.sort(np.minimum(units[:known], len(kind_of)))[::-1])])
+    everything = np.bincount(kind_of, minlength=len(capacity)) @ capacity
+    pool = everything[:resources]
+    total = pool.astype(np.float64)
+    if shared >= 0:
+        pool[shared] = everything[resources:].sum()
+        total[shared] = pool[shared] / WHOLE
+    info = np.zeros(INFO, np.int64)
+    info[[RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES]] = [
+        rule,
+        resources,
+        width - resources,
+        shared,
+        len(capacity),
+        len(types),
+    ]
+    info[[RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW]] = [-1, NEVER, 1, -1, -1]
+    segments = len(kind_of) + 2 * int(most[min(jobs, known)]) + 16
+    more = segments + 2 * int(most[min(foresight, known)])
+    free, running, plan = (new_fleet(kind_of, capacity, n) for n in (2 * len(kind_of) + 16, segments, more))
+    classes = len(kind_of) + len(capacity) + 2
+    scratch = np.zeros((SCRATCH, max(more, classes, width)), np.int64)
+    placed = np.full((2, int(first[-1])), -1, np.int64)
+    return Nodes(
+        info, capacity, total, rows, np.ascontiguousarray(need), types, first, placed, placed.copy(),
+        pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, scratch,
+        np.zeros((2, classes)),
+    )  # fmt: skip
+
+
+def fit_idle(cap: Nodes) -> npt.NDArray[np.bool_]:
+    """Which jobs fit on a machine that is idle."""
+    fits = np.zeros(len(cap.first) - 1, np.bool_)
+    _all_fit(cap, fits)
+    return fits
+
+
+@jit
+def _all_fit(cap: Nodes, fits: npt.NDArray[np.bool_]) -> None:
+    for job in range(len(fits)):
+        fits[job] = _fits_now(cap, job)
+
+
+@inner
+def _apply(
+    cap: Nodes, fleet: Ints, job: int, where: Ints, now: int, begin: int, end: int, sign: int, out: bool
+) -> None:
+    """Give (+1) or take (-1) what the units of a job need, on the nodes in `where`, from `begin` to `end`. `out`: the
+    nodes have been taken out of the heaps of their classes."""
+    width = cap.capacity.shape[1]
+    delta, old = cap.scratch[DELTA], cap.scratch[OLD_DELTA]
+    home = target = NONE
+    unit, last = cap.first[job], cap.first[job + 1]
+    while unit < last:
+        node = where[0, unit]
+        source = fleet[fleet[AT_NODES] + node]
+        for w in range(width):
+            delta[w] = 0
+        if cap.rows[EXCLUSIVE, job] == 1:
+            for w in range(width):
+                delta[w] = sign * cap.capacity[fleet[source + KIND], w]
+            unit += 1
+        while unit < last and where[0, unit] == node and cap.rows[EXCLUSIVE, job] == 0:
+            for r in range(cap.info[RESOURCES]):
+                if r != cap.info[SHARED]:
+                    delta[r] += sign * cap.need[job, r]
+            for d in range(cap.info[DEVICES]):
+                delta[cap.info[RESOURCES] + d] += sign * cap.rows[SHARE, job] * ((where[1, unit] >> d) & 1)
+            unit += 1
+        same = source == home
+        for w in range(width):
+            same = same and delta[w] == old[w]
+            old[w] = delta[w]
+        if not same:  # nodes that come from the same class go to the same class
+            home = source
+            target = changed(fleet, source, now, begin, end, delta)
+        move_node(fleet, node, target, out)
+
+
+@inner
+def _fits_now(cap: Nodes, job: int) -> bool:
+    request = cap.rows[REQUEST, job]
+    if cap.unfit[request] == cap.info[EPOCH]:  # it did not fit, and nothing has been given back since
+        return False
+    for r in range(cap.info[RESOURCES]):
+        need = cap.need[job, r] * cap.rows[UNITS, job]
+        if r == cap.info[SHARED]:
+            need *= cap.rows[SHARE, job]
+        if need > cap.pool[r]:
+            return False
+    if count(cap, cap.free, job, ZERO, _NEVER):
+        return True
+    cap.unfit[request] = cap.info[EPOCH]
+    return False
+
+
+@inner
+def _alike(cap: Nodes, job: int, other: int) -> bool:
+    return cap.rows[REQUEST, job] == cap.rows[REQUEST, other]
+
+
+@inner
+def _spare(cap: Nodes) -> int:
+    return cap.pool[0]
+
+
+@inner
+def _count_in_pool(cap: Nodes, job: int, sign: int) -> None:
+    """Take from or give to what is free in all."""
+    if cap.rows[EXCLUSIVE, job] == 0:
+        for r in range(cap.info[RESOURCES]):
+            parts = cap.rows[SHARE, job] if r == cap.info[SHARED] else ONE
+            cap.pool[r] += sign * cap.need[job, r] * cap.rows[UNITS, job] * parts
+        return
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        fleet = cap.free
+        kind = fleet[fleet[fleet[AT_NODES] + cap.placed[0, unit]] + KIND]
+        for w in range(cap.capacity.shape[1]):
+            r = w if w < cap.info[RESOURCES] else cap.info[SHARED]
+            cap.pool[r] += sign * cap.capacity[kind, w]
+
+
+@inner
+def _runs(cap: Nodes, job: int, end: int) -> None:
+    """Note that a job runs, until `end` as far as anyone knows."""
+    rows, info = cap.rows, cap.info
+    if rows[UNTIL, job] < 0:
+        rows[RUNS_BEFORE, job], rows[RUNS_AFTER, job] = -1, info[RUNNING_FIRST]
+        if info[RUNNING_FIRST] >= 0:
+            rows[RUNS_BEFORE, info[RUNNING_FIRST]] = job
+        info[RUNNING_FIRST] = job
+    rows[UNTIL, job] = end
+    info[DUE] = min(info[DUE], end)
+
+
+@inner
+def _start(cap: Nodes, job: int, now: int, end: int) -> None:
+    picked = cap.rows[PICKED, job] == now
+    if not picked and cap.info[SHADOW_AT] == now:
+        _reserve(cap, job, now, end - now)
+        picked = True
+    if not picked:
+        pick(cap, cap.free, job, ZERO, _NEVER)
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        cap.placed[0, unit], cap.placed[1, unit] = cap.pick[0, unit], cap.pick[1, unit]
+    _apply(cap, cap.free, job, cap.placed, ZERO, ZERO, _NEVER, _TAKE, not picked)
+    if end > now:
+        _apply(cap, cap.running, job, cap.placed, now, now, end, _TAKE, False)
+    _count_in_pool(cap, job, _TAKE)
+    _runs(cap, job, end)
+
+
+@inner
+def _release(cap: Nodes, job: int, now: int, end: int) -> None:
+    rows, info = cap.rows, cap.info
+    _count_in_pool(cap, job, _GIVE)
+    _apply(cap, cap.free, job, cap.placed, ZERO, ZERO, _NEVER, _GIVE, False)
+    if end > now:
+        _apply(cap, cap.running, job, cap.placed, now, now, end, _GIVE, False)
+    before, after = rows[RUNS_BEFORE, job], rows[RUNS_AFTER, job]
+    if before >= 0:
+        rows[RUNS_AFTER, before] = after
+    else:
+        info[RUNNING_FIRST] = after
+    if after >= 0:
+        rows[RUNS_BEFORE, after] = before
+    rows[UNTIL, job] = -1
+    info[EPOCH] += 1
+
+
+@inner
+def _prolong(cap: Nodes, job: int, now: int, end: int) -> None:
+    _apply(cap, cap.running, job, cap.placed, now, now, end, _TAKE, False)
+    _runs(cap, job, end)
+
+
+@inner
+def _open_plan(cap: Nodes, now: int) -> None:
+    copy_fleet(cap.running, cap.plan)
+    cap.info[PLAN_NOW] = now
+    if cap.info[DUE] > now:
+        return
+    due = _NEVER
+    job = cap.info[RUNNING_FIRST]
+    while job >= 0:
+        until = cap.rows[UNTIL, job]
+        if until <= now:
+            _apply(cap, cap.plan, job, cap.placed, now, now, now + 1, _TAKE, False)
+        due = min(due, until)
+        job = cap.rows[RUNS_AFTER, job]
+    cap.info[DUE] = due
+
+
+@inner
+def _advance_plan(cap: Nodes, now: int) -> None:
+    cap.info[PLAN_NOW] = now  # the past of a timeline is skipped where it is read
+
+
+@inner
+def _into(cap: Nodes, job: int, kind: int, seg: int) -> int:
+    """How many units fit into a segment of the plan; noted by segment."""
+    fleet = cap.plan
+    units = fit(cap, job, kind, fleet, seg + VALUES)
+    cap.scratch[SEG_UNITS, (seg - fleet[AT_SEGMENTS]) // (VALUES + fleet[WIDTH])] = units
+    return units
+
+
+@inner
+def _least_units(cap: Nodes, job: int, kind: int, left: int, right: int) -> int:
+    """How many units fit into all of the segments from `left` to `right`; each has been noted."""
+    fleet, vector = cap.plan, cap.scratch[VECTOR]
+    shared = cap.info[SHARED]
+    devices = shared >= 0 and left != right and cap.need[job, shared] > 0
+    least = cap.rows[UNITS, job]
+    seg = left
+    while least > 0:
+        least = min(least, cap.scratch[SEG_UNITS, (seg - fleet[AT_SEGMENTS]) // (VALUES + fleet[WIDTH])])
+        for w in range(fleet[WIDTH] if devices else 0):
+            vector[w] = fleet[seg + VALUES + w] if seg == left else min(vector[w], fleet[seg + VALUES + w])
+        if seg == right:
+            # Now this device is free and now that: it must be the same all the way.
+            return fit(cap, job, kind, vector, ZERO) if devices else least
+        seg = fleet[seg + NEXT]
+    return least
+
+
+@inner
+def _next_change(fleet: Ints, left: int, right: int, length: int) -> int:
+    """When the time that a job would run, now from segment `left` to `right`, leaves the first or comes to another."""
+    when = _NEVER
+    if fleet[left + NEXT] >= 0:
+        when = fleet[fleet[left + NEXT] + AT]
+    if fleet[right + NEXT] >= 0:
+        when = min(when, fleet[fleet[right + NEXT] + AT] - length + 1)
+    return when
+
+
+@inner
+def _earliest_fit(cap: Nodes, job: int, at: int, length: int) -> int:
+    # Each class has a window on its timeline, from segment LEFT_AT to RIGHT_AT, that moves on to later starts; HAS is
+    # how many units fit into it on one node. A heap says whose window changes next.
+    fleet, scratch, units = cap.plan, cap.scratch, cap.rows[UNITS, job]
+    n = events = there = ZERO
+    for kind in range(cap.info[KINDS]):
+        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
+            continue
+        home = fleet[HEADS + kind]
+        while home >= 0:
+            left = right = current(fleet, fleet[home + FIRST], at)
+            _into(cap, job, kind, left)
+            while fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] < at + length:
+                right = fleet[right + NEXT]
+                _into(cap, job, kind, right)
+            has = _least_units(cap, job, kind, left, right)
+            there += has * fleet[home + COUNT]
+            if there >= units:
+                return at
+            scratch[CANDIDATE, n], scratch[LEFT_AT, n], scratch[RIGHT_AT, n], scratch[HAS, n] = home, left, right, has
+            when = _next_change(fleet, left, right, length)
+            if when < NEVER:
+                events = push(scratch[EVENT_AT], scratch[EVENT], events, when, n)
+            n += 1
+            home = fleet[home + AFTER]
+    while events > 0:
+        when = scratch[EVENT_AT, 0]
+        while events > 0 and scratch[EVENT_AT, 0] == when:
+            i = scratch[EVENT, 0]
+            events = pop(scratch[EVENT_AT], scratch[EVENT], events)
+            home, left, right = scratch[CANDIDATE, i], scratch[LEFT_AT, i], scratch[RIGHT_AT, i]
+            kind = fleet[home + KIND]
+            if fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] - length + 1 == when:
+                right = fleet[right + NEXT]
+                _into(cap, job, kind, right)
+            if fleet[left + NEXT] >= 0 and fleet[fleet[left + NEXT] + AT] == when:
+                left = fleet[left + NEXT]
+            has = _least_units(cap, job, kind, left, right)
+            there += (has - scratch[HAS, i]) * fleet[home + COUNT]
+            scratch[LEFT_AT, i], scratch[RIGHT_AT, i], scratch[HAS, i] = left, right, has
+            after = _next_change(fleet, left, right, length)
+            if after < NEVER:
+                events = push(scratch[EVENT_AT], scratch[EVENT], events, after, i)
+        if there >= units:
+            return when
+    return _NEVER  # it would not fit into the idle machine
+
+
+@inner
+def _fits_plan(cap: Nodes, job: int, at: int, length: int) -> bool:
+    return count(cap, cap.plan, job, at, at + length)
+
+
+@inner
+def _reserve(cap: Nodes, job: int, at: int, length: int) -> None:
+    now = cap.info[PLAN_NOW]
+    pick(cap, cap.plan, job, at, at + length)
+    _apply(cap, cap.plan, job, cap.pick, now, at, at + length, _TAKE, True)
+    cap.rows[PICKED, job] = now if at == now else NONE
+
+
+@inner
+def _unreserve(cap: Nodes, job: int, at: int, length: int) -> None:
+    _apply(cap, cap.plan, job, cap.pick, cap.info[PLAN_NOW], at, at + length, _GIVE, False)
+    cap.rows[PICKED, job] = NONE
+
+
+@inner
+def _shadow(cap: Nodes, job: int, now: int) -> int:
+    # What the first in the queue leaves is not a number here: it gets its nodes. What runs only ever ends, so from
+    # now + 1 on the first fit is a fit for ever.
+    _open_plan(cap, now)
+    at = _earliest_fit(cap, job, now + 1, _GIVE)
+    _reserve(cap, job, at, _NEVER - at)
+    cap.info[SHADOW_AT] = now
+    return at
+
+
+@inner
+def _beside(cap: Nodes, job: int, end: int, shadow: int) -> bool:
+    if end <= shadow:
+        return True
+    now = cap.info[PLAN_NOW]
+    return count(cap, cap.plan, job, now, end)
+
+
+@inner
+def _take_beside(cap: Nodes, job: int) -> None:
+    """It has been taken when it started."""
+
+
+@inner
+def _names_nodes(cap: Nodes) -> bool:
+    return True
+
+
+@inner
+def _remember_plan(cap: Nodes, memory: Ints) -> None:
+    copy_fleet(cap.plan, memory)
+
+
+@inner
+def _recall_plan(cap: Nodes, memory: Ints) -> None:
+    copy_fleet(memory, cap.plan)
+
+
+@inner
+def _room(cap: Nodes, running: int, jobs: int) -> bool:
+    # A unit that runs is one instant of its node's timeline, its end; one that is reserved is two.
+    most = cap.most[min(running + jobs, len(cap.most) - 1)]
+    return cap.running[NODES] + 2 * most + 16 <= cap.running[SEGMENTS]
+
+
+answers(
+    Nodes,
+    fits_now=_fits_now,
+    alike=_alike,
+    spare=_spare,
+    start=_start,
+    release=_release,
+    prolong=_prolong,
+    shadow=_shadow,
+    beside=_beside,
+    take_beside=_take_beside,
+    open_plan=_open_plan,
+    earliest_fit=_earliest_fit,
+    fits_plan=_fits_plan,
+    reserve=_reserve,
+    unreserve=_unreserve,
+    advance_plan=_advance_plan,
+    remember_plan=_remember_plan,
+    recall_plan=_recall_plan,
+    room=_room,
+    names_nodes=_names_nodes,
+)

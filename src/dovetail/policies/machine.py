@@ -1,0 +1,45 @@
+"""The machine that kernels work on, from a cluster: one that counts, or one of nodes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from dovetail.kernels.counted import Counted, new_counted
+from dovetail.kernels.nodes import Nodes, new_nodes
+from dovetail.kernels.placing import BEST_FIT, CONSOLIDATE, FIRST_FIT, GRADIENT, SCARCE, WORST_FIT
+from dovetail.model.cluster import Cluster
+from dovetail.model.request import Requests
+from dovetail.model.workload import Ints
+
+PLACES: Final = {
+    "first": FIRST_FIT, "best": BEST_FIT, "worst": WORST_FIT, "consolidate": CONSOLIDATE, "scarce": SCARCE,
+    "gradient": GRADIENT,
+}  # fmt: skip
+"""Rules of placement (docs/nodes.md)."""
+
+Machine = Counted | Nodes
+
+
+def new_machine(
+    cluster: Cluster, size: Ints, requests: Requests | None, place: str, jobs: int, foresight: int = 0
+) -> Machine:
+    """An idle machine with room for so many jobs that run and wait, and in plans for so many more that are foreseen.
+    `size` and `requests` are what each job needs."""
+    if requests is None:
+        total = np.array([cluster.processors], np.int64)
+        return new_counted(np.ascontiguousarray(size), total, jobs, 2 * (jobs + foresight))
+    known = cluster.typical
+    one, none = np.ones(len(known), np.int64), np.zeros(len(known), np.int64)
+    columns = (
+        np.concatenate([requests.units, one]), np.concatenate([requests.per_node, none]),
+        np.concatenate([requests.exclusive, none]),
+        np.concatenate([requests.kinds, np.array([one.kinds for one in known], np.int64)]),
+        np.concatenate([requests.share, np.array([one.share for one in known], np.int64)]),
+        np.vstack([requests.need, *(np.array([one.need], np.int64) for one in known)]),
+    )  # fmt: skip
+    parts = np.array([one.part for one in known])
+    return new_nodes(
+        cluster.kind_of, cluster.vectors, cluster.shared_at, columns, parts, PLACES[place], jobs, foresight
+    )
