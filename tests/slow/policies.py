@@ -16,6 +16,7 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 Size = tuple[int, ...]
 """One number per resource; the first is processors."""
@@ -36,6 +37,15 @@ class SlowJob:
     think: int = 0
     deadline: int = -1
     """Seconds from arrival by which it is to have ended; -1: none."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a job holds while it runs; where nodes are known, also the node and the devices of each of its units."""
+
+    size: Size
+    nodes: tuple[int, ...] = ()
+    devices: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,9 @@ class SlowResult:
     promised_last: list[int]
     passes: int = 0
     accepted: list[int] = field(default_factory=list)
+    nodes: list[tuple[int, ...]] = field(default_factory=list)
+    """Where nodes are known: the node of each unit of each job that ran."""
+    devices: list[tuple[int, ...]] = field(default_factory=list)
 
 
 class Profile:
@@ -128,13 +141,23 @@ class Profile:
                 return False
         return True
 
-    def earliest(self, size: Size, estimate: int, tick: int = 1) -> int:
-        """The first time that fits, among now and the breakpoints, each rounded up to a tick."""
+    def least(self, begin: int, end: int) -> list[int]:
+        """How much of each is free all the way from begin to end."""
+        rows = [
+            free
+            for i, free in enumerate(self.free)
+            if self.times[i] < end and (i + 1 == len(self.times) or self.times[i + 1] > begin)
+        ]
+        return [min(column) for column in zip(*rows, strict=True)]
+
+    def earliest(self, machine: Machine, job: SlowJob, tick: int = 1) -> tuple[int, Place]:
+        """The first time that fits, among now and the breakpoints, each rounded up to a tick, and the place there."""
         for time in self.times:
             begin = -(-time // tick) * tick
-            if self.fits(begin, begin + estimate, size):
-                return begin
-        raise AssertionError(f"{size} never fits")
+            place = machine.place(self, job, begin)
+            if place is not None:
+                return begin, place
+        raise AssertionError(f"{job} never fits")
 
     def change(self, begin: int, end: int, size: Size, sign: int) -> None:
         """Take (-1) or give back (+1) so much from begin to end."""
@@ -151,6 +174,26 @@ class Profile:
 def _add(change: dict[int, list[int]], time: int, size: Size, sign: int) -> None:
     old = change.get(time, [0] * len(size))
     change[time] = [c + sign * s for c, s in zip(old, size, strict=True)]
+
+
+class Machine(Protocol):
+    """What jobs run on: how much there is in all, and what a job would hold if it ran from `begin` on."""
+
+    @property
+    def capacity(self) -> Size: ...
+
+    def place(self, profile: Profile, job: SlowJob, begin: int) -> Place | None:
+        """None: it does not fit there for its whole estimate."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A machine that only counts."""
+
+    capacity: Size
+
+    def place(self, profile: Profile, job: SlowJob, begin: int) -> Place | None:
+        return Place(job.size) if profile.fits(begin, begin + job.estimate, job.size) else None
 
 
 def order_key(order: str, job: SlowJob, wait: int) -> float:
@@ -180,7 +223,7 @@ class _Replay:
     """The cluster, the queue and the clock of one replay."""
 
     jobs: Sequence[SlowJob]
-    capacity: Size
+    machine: Machine
     result: SlowResult
     now: int = 0
     waiting: list[int] = field(default_factory=list)
@@ -195,6 +238,8 @@ class _Replay:
     """Conservative: where each waiting job stands in the plan."""
     tentative: set[int] = field(default_factory=set)
     """Deadline: those in the plan that may be moved."""
+    held: dict[int, Place] = field(default_factory=dict)
+    """What each running job holds, and each one in `promise` is to hold."""
 
     def by_arrival(self, jobs: Iterable[int]) -> list[int]:
         return sorted(jobs, key=lambda j: (self.result.arrive[j], j))
@@ -207,7 +252,10 @@ class _Replay:
 
     def running_blocks(self) -> list[Block]:
         """What the running jobs are taken to hold: until their estimate, or until now + 1 once it is over."""
-        return [(self.now, max(self.estimated_end(j), self.now + 1), self.jobs[j].size) for j in self.running]
+        return [(self.now, max(self.estimated_end(j), self.now + 1), self.held[j].size) for j in self.running]
+
+    def profile(self, blocks: Iterable[Block]) -> Profile:
+        return Profile(self.now, self.machine.capacity, blocks)
 
     def overrun(self) -> bool:
         """Is a running job past its estimate?"""
@@ -215,6 +263,7 @@ class _Replay:
 
     def start(self, j: int) -> None:
         self.result.start[j] = self.now
+        self.result.nodes[j], self.result.devices[j] = self.held[j].nodes, self.held[j].devices
         if self.result.promised_first[j] >= 0:
             self.result.promised_last[j] = self.now
         self.waiting.remove(j)
@@ -236,44 +285,44 @@ class _Pass:
     policy: ListPolicy
     run: _Replay
     held: list[Block]
-    reserved: dict[int, int] = field(default_factory=dict)
+    reserved: dict[int, tuple[int, Place]] = field(default_factory=dict)
     profile: Profile | None = None
 
-    def block(self, j: int, at: int) -> Block:
-        return (at, at + self.run.jobs[j].estimate, self.run.jobs[j].size)
+    def block(self, j: int, at: int, place: Place) -> Block:
+        return (at, at + self.run.jobs[j].estimate, place.size)
 
     def view(self) -> Profile:
         """Free capacity with everything started and reserved so far; made anew after a relaxed start."""
         if self.profile is None:
-            blocks = self.held + [self.block(j, at) for j, at in self.reserved.items()]
-            self.profile = Profile(self.run.now, self.run.capacity, blocks)
+            blocks = self.held + [self.block(j, at, place) for j, (at, place) in self.reserved.items()]
+            self.profile = self.run.profile(blocks)
         return self.profile
 
-    def may_start(self, j: int) -> bool:
-        """Does the job fit now, for its whole estimate, beside all that is started and reserved?
+    def may_start(self, j: int) -> Place | None:
+        """Does the job fit now, for its whole estimate, beside all that is started and reserved? Where?
 
         Relaxed: does it fit beside what runs, and do the reserved jobs, put again at their earliest fit in
         the same turn, still start no later than their latest start or their present reservation?
         All that the plain rule lets start, this does too. With a slack of 0 it still lets more start than
         the plain rule: a reservation that has come forward since it was first made may be pushed back there.
         """
-        now, job = self.run.now, self.run.jobs[j]
+        now, job, machine = self.run.now, self.run.jobs[j], self.run.machine
         if self.policy.relax is None and self.policy.slack is None:
-            return self.view().fits(now, now + job.estimate, job.size)
-        bare = Profile(now, self.run.capacity, self.held)
-        if not bare.fits(now, now + job.estimate, job.size):
-            return False
-        bare.change(*self.block(j, now), -1)
-        moved: dict[int, int] = {}
-        for r, at in self.reserved.items():
-            other = self.run.jobs[r]
-            moved[r] = bare.earliest(other.size, other.estimate)
-            if moved[r] > max(self.latest(r), at):
-                return False
-            bare.change(*self.block(r, moved[r]), -1)
+            return machine.place(self.view(), job, now)
+        bare = self.run.profile(self.held)
+        place = machine.place(bare, job, now)
+        if place is None:
+            return None
+        bare.change(*self.block(j, now, place), -1)
+        moved: dict[int, tuple[int, Place]] = {}
+        for r, (at, _) in self.reserved.items():
+            moved[r] = bare.earliest(machine, self.run.jobs[r])
+            if moved[r][0] > max(self.latest(r), at):
+                return None
+            bare.change(*self.block(r, *moved[r]), -1)
         self.reserved = moved
         self.profile = None
-        return True
+        return place
 
     def latest(self, r: int) -> int:
         """How late a reserved job may be pushed."""
@@ -283,16 +332,18 @@ class _Pass:
         assert self.policy.slack is not None
         return first + math.floor(self.policy.slack * self.run.jobs[r].estimate)
 
-    def start(self, j: int) -> None:
-        self.held.append(self.block(j, self.run.now))
+    def start(self, j: int, place: Place) -> None:
+        block = self.block(j, self.run.now, place)
+        self.held.append(block)
         if self.profile is not None:
-            self.profile.change(*self.block(j, self.run.now), -1)
+            self.profile.change(*block, -1)
+        self.run.held[j] = place
         self.run.start(j)
 
     def reserve(self, j: int) -> None:
-        at = self.view().earliest(self.run.jobs[j].size, self.run.jobs[j].estimate)
-        self.reserved[j] = at
-        self.view().change(*self.block(j, at), -1)
+        at, place = self.view().earliest(self.run.machine, self.run.jobs[j])
+        self.reserved[j] = (at, place)
+        self.view().change(*self.block(j, at, place), -1)
         self.run.first_at.setdefault(j, at)
         if self.run.result.promised_first[j] < 0:
             self.run.result.promised_first[j] = at
@@ -316,15 +367,16 @@ def _list_pass(policy: ListPolicy, run: _Replay) -> None:
     queue = _in_order(policy, first, run, run.waiting)
     while queue:
         j = queue.pop(0)
-        if this.may_start(j):
-            this.start(j)
+        place = this.may_start(j)
+        if place is not None:
+            this.start(j, place)
         elif policy.reserve == "strict":
             break
         elif len(this.reserved) < policy.depth:
             this.reserve(j)
             if len(this.reserved) == policy.depth:
                 queue = _in_order(policy, backfill, run, queue)
-    for j, at in this.reserved.items():
+    for j, (at, _) in this.reserved.items():
         run.promised(j, at)
 
 
@@ -332,18 +384,18 @@ def _list_pass(policy: ListPolicy, run: _Replay) -> None:
 
 
 def _block(run: _Replay, j: int) -> Block:
-    return (run.promise[j], run.promise[j] + run.jobs[j].estimate, run.jobs[j].size)
+    return (run.promise[j], run.promise[j] + run.jobs[j].estimate, run.held[j].size)
 
 
 def _place(run: _Replay, profile: Profile, j: int, tick: int) -> None:
-    run.promise[j] = profile.earliest(run.jobs[j].size, run.jobs[j].estimate, tick)
+    run.promise[j], run.held[j] = profile.earliest(run.machine, run.jobs[j], tick)
     profile.change(*_block(run, j), -1)
 
 
 def _sweep(run: _Replay, still_held: list[Block], order: Iterable[int], tick: int) -> bool:
     """Take each job out and put it back at its earliest fit, all others fixed. Did any move?"""
     plan = [_block(run, j) for j in run.promise]
-    profile = Profile(run.now, run.capacity, run.running_blocks() + still_held + plan)
+    profile = run.profile(run.running_blocks() + still_held + plan)
     before = dict(run.promise)
     for j in order:
         profile.change(*_block(run, j), +1)
@@ -363,7 +415,7 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
     elif sweep == "each-end":
         for i in range(len(run.ended)):
             later = run.ended[i + 1 :]
-            held = [(run.now, run.estimated_end(j), run.jobs[j].size) for j in later]
+            held = [(run.now, run.estimated_end(j), run.held[j].size) for j in later]
             _sweep(run, held, old, tick)
     else:
         raise ValueError(f"no sweep {sweep!r}: submit, each-end, repeat, start")
@@ -372,14 +424,14 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
 def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
     if run.overrun() or any(at < run.now for at in run.promise.values()):
         order = sorted(run.by_arrival(run.promise), key=lambda j: run.promise[j])
-        profile = Profile(run.now, run.capacity, run.running_blocks())
+        profile = run.profile(run.running_blocks())
         for j in order:
             _place(run, profile, j, tick)
     elif run.ended:
         _compress(run, policy.sweep, tick)
     if run.arrived:
         plan = [_block(run, j) for j in run.promise]
-        profile = Profile(run.now, run.capacity, run.running_blocks() + plan)
+        profile = run.profile(run.running_blocks() + plan)
         for j in run.arrived:
             _place(run, profile, j, tick)
     for j, at in run.promise.items():
@@ -400,7 +452,7 @@ def _late(run: _Replay, j: int) -> bool:
 def _plan_without(run: _Replay, out: Iterable[int]) -> Profile:
     gone = set(out)
     plan = [_block(run, j) for j in run.promise if j not in gone]
-    return Profile(run.now, run.capacity, run.running_blocks() + plan)
+    return run.profile(run.running_blocks() + plan)
 
 
 def _allocate(run: _Replay, first: list[int], second: list[int]) -> None:
@@ -412,7 +464,7 @@ def _allocate(run: _Replay, first: list[int], second: list[int]) -> None:
 
 def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
     l1 = run.by_arrival(run.tentative)
-    before = {j: run.promise[j] for j in l1}
+    before = {j: (run.promise[j], run.held[j]) for j in l1}
     tmp = [regular]
     _allocate(run, tmp, l1)
     while late := [j for j in l1 if _late(run, j)]:
@@ -427,7 +479,8 @@ def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
         l1 = [j for j in l1 if j not in moved]
         _allocate(run, tmp, l1)
         if policy.guard and any(_late(run, j) for j in before):
-            run.promise |= before
+            for j, (at, place) in before.items():
+                run.promise[j], run.held[j] = at, place
             profile = _plan_without(run, [regular])
             _place(run, profile, regular, 1)
             return
@@ -437,7 +490,7 @@ def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
 def _deadline_pass(policy: Deadline, run: _Replay) -> None:
     old = run.by_arrival(run.promise)
     if run.overrun() or any(at < run.now for at in run.promise.values()):
-        profile = Profile(run.now, run.capacity, run.running_blocks())
+        profile = run.profile(run.running_blocks())
         for j in sorted(old, key=lambda j: run.promise[j]):
             _place(run, profile, j, 1)
     elif run.ended:
@@ -464,21 +517,22 @@ def _deadline_pass(policy: Deadline, run: _Replay) -> None:
 
 def slow_replay(
     jobs: Sequence[SlowJob],
-    processors: int | Size,
+    machine: int | Size | Machine,
     policy: ListPolicy | Conservative | Deadline,
     *,
     feedback: bool = False,
     every: int | None = None,
 ) -> SlowResult:
-    """Run all jobs through the policy, moment by moment."""
-    capacity = (processors,) if isinstance(processors, int) else processors
+    """Run all jobs through the policy, moment by moment. `machine`: processors, or so much of each resource, or any."""
+    if isinstance(machine, int | tuple):
+        machine = Counted((machine,) if isinstance(machine, int) else machine)
     n = len(jobs)
-    result = SlowResult([-1] * n, [-1] * n, [-1] * n, [-1] * n, accepted=[-1] * n)
-    run = _Replay(jobs, capacity, result)
+    result = SlowResult([-1] * n, [-1] * n, [-1] * n, [-1] * n, accepted=[-1] * n, nodes=[()] * n, devices=[()] * n)
+    run = _Replay(jobs, machine, result)
     coming: list[tuple[int, int]] = []
     followers: dict[int, list[int]] = {}
     for j, job in enumerate(jobs):
-        if any(s > c for s, c in zip(job.size, capacity, strict=True)):
+        if machine.place(run.profile([]), job, 0) is None:
             continue
         if feedback and job.after >= 0:
             followers.setdefault(job.after, []).append(j)

@@ -1,0 +1,164 @@
+"""Small, dense, random clusters of nodes and jobs that ask for every kind of thing there is to ask for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.request import Placement
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Provenance, Workload
+from tests.slow.nodes import NodeJob, SlowNodes, TypicalJob, machine_of
+from tests.slow.policies import SlowResult
+
+FEATURES = ("", "thin", "fat", "thin|fat", "fat|new", "new")
+"""What jobs may ask for, by number; -1: nothing."""
+
+MOST_UNITS = 20
+
+
+@dataclass(frozen=True)
+class NodesCase:
+    """The same jobs and nodes twice: for the slow program, and as the model has them."""
+
+    jobs: list[NodeJob]
+    machine: SlowNodes
+    workload: Workload
+    cluster: Cluster
+
+
+def random_nodes_case(rng: random.Random) -> NodesCase:
+    """A small cluster and 3 to 25 jobs with many ties, each of which fits on the idle cluster.
+
+    Limits are estimates; in every third case some run times exceed them. In some cases the workload has none of the
+    columns of units: each processor of a job is then a unit. The same state of `rng` gives the same case.
+    """
+    cluster = _random_cluster(rng)
+    machine = machine_of(cluster)
+    plain = rng.random() < 0.1
+    longest = rng.choice((3, 10, 40, 200))
+    estimates = [rng.randint(1, longest) for _ in range(rng.randint(1, 5))]
+    gaps = rng.choice(((0,), (0, 0, 1), (0, 1, 2, 3), (0, 0, 0, longest), (1, longest // 2 + 1)))
+    exact, too_small = rng.random() < 0.3, rng.random() < 0.33
+    submit = rng.randint(0, 3)
+    jobs: list[NodeJob] = []
+    features: list[int] = []
+    for _ in range(rng.randint(3, 25)):
+        submit += rng.choice(gaps)
+        estimate = rng.choice(estimates) if rng.random() < 0.8 else rng.randint(1, longest)
+        runtime = estimate if exact or rng.random() < 0.2 else rng.randint(1, estimate)
+        if too_small and rng.random() < 0.3:
+            runtime = estimate + rng.randint(1, longest)
+        feature, job = _random_request(rng, cluster, machine, plain)
+        features.append(feature)
+        jobs.append(replace(job, submit=submit, runtime=runtime, estimate=estimate))
+    machine = replace(machine, types=_random_types(rng, jobs))
+    return NodesCase(jobs, machine, _workload_of(jobs, features, cluster, plain), cluster)
+
+
+def _random_cluster(rng: random.Random) -> Cluster:
+    """1 to 4 kinds of 1 to 6 nodes, of 1 to 4 resources, the last of them sometimes shared."""
+    resources = ("cores", "memory", "licences", "gpus")[: rng.choice((1, 2, 2, 3, 4))]
+    if rng.random() < 0.6:
+        resources = (*resources[:3], "gpus")
+    shared = "gpus" if "gpus" in resources and rng.random() < 0.7 else ""
+    most, kinds = rng.choice((1, 2, 3, 6)), []
+    for k in range(rng.choice((1, 2, 2, 3, 4))):
+        have = [rng.choice((1, 2, 4, 8, 16))]
+        have += [rng.choice((0, 1, 4, 16, 64)) for _ in resources[1:]]
+        if "gpus" in resources:
+            have[-1] = rng.choice((0, 1, 2, 2, 4))
+        features = tuple(name for name in ("thin", "fat", "new") if rng.random() < 0.4)
+        kinds.append(NodeKind(f"kind{k}", rng.randint(1, most), tuple(have), features))
+    return by_node(resources, tuple(kinds), shared)
+
+
+def _random_request(rng: random.Random, cluster: Cluster, machine: SlowNodes, plain: bool) -> tuple[int, NodeJob]:
+    """What a job asks for, made for one of the kinds so that it fits at least there, and the number of its feature."""
+    all_kinds = (1 << len(cluster.kinds)) - 1
+    if plain:
+        units = rng.choice((1, 1, 2, rng.randint(1, cluster.processors), cluster.processors))
+        need = (1,) + (0,) * (len(cluster.resources) - 1)
+        return -1, NodeJob(0, (units,), 0, 0, units=units, need=need, kinds=all_kinds)
+    aim = rng.choice(cluster.kinds)
+    need = tuple(rng.choice((0, 1, 1, (have + 1) // 2, have, rng.randint(0, have))) for have in aim.capacity)
+    need = (max(need[0], 1), *(min(n, have) for n, have in zip(need[1:], aim.capacity[1:], strict=True)))
+    kinds, feature = all_kinds, rng.randrange(1, len(FEATURES)) if rng.random() < 0.6 else -1
+    if feature >= 0:
+        wanted = set(FEATURES[feature].split("|"))
+        kinds = sum(1 << k for k, kind in enumerate(cluster.kinds) if wanted & set(kind.features))
+        if not wanted & set(aim.features):
+            feature, kinds = -1, all_kinds
+    job = NodeJob(
+        submit=0,
+        size=(0,),
+        runtime=0,
+        estimate=0,
+        units=MOST_UNITS,
+        need=need,
+        share=rng.choice((1000, 1000, 500, 333, 300, 250, 100)) if machine.shared >= 0 else 1000,
+        per_node=rng.choice((0, 0, 0, 1, 1, 2, 3)),
+        exclusive=rng.random() < 0.12,
+        kinds=kinds,
+    )
+    most = min(sum(machine.fit(x, m, job) for x, m in enumerate(machine.whole)), MOST_UNITS)
+    units = rng.choice((1, 1, 1, 2, (most + 1) // 2, most, rng.randint(1, most)))
+    units = min(units, most)
+    return feature, replace(job, units=units, size=(units * need[0],))
+
+
+def _random_types(rng: random.Random, jobs: Sequence[NodeJob]) -> tuple[TypicalJob, ...]:
+    """Some of the jobs as typical ones, with parts of 1 as probabilities."""
+    some = rng.sample(jobs, min(len(jobs), rng.randint(1, 5)))
+    counts = [rng.randint(1, 7) for _ in some]
+    return tuple(
+        TypicalJob(count / sum(counts), job.need, job.share, job.kinds) for count, job in zip(counts, some, strict=True)
+    )
+
+
+def _workload_of(jobs: Sequence[NodeJob], features: Sequence[int], cluster: Cluster, plain: bool) -> Workload:
+    """These jobs as a workload. The limit is the estimate; ids count from 1."""
+    columns = {
+        "id": list(range(1, len(jobs) + 1)),
+        "submit": [job.submit for job in jobs],
+        "size": [job.size[0] for job in jobs],
+        "runtime": [job.runtime for job in jobs],
+        "limit": [job.estimate for job in jobs],
+    }
+    if not plain:
+        columns |= {f"unit_{name}": [job.need[r] for job in jobs] for r, name in enumerate(cluster.resources)}
+        columns |= {
+            "units": [job.units for job in jobs],
+            "per_node": [job.per_node for job in jobs],
+            "exclusive": [int(job.exclusive) for job in jobs],
+            "feature": list(features),
+            "gpu_share": [job.share for job in jobs],
+        }
+    names = {} if plain else {"feature": FEATURES}
+    arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
+    return Workload("slow", arrays, cluster.processors, Provenance("made here"), names=names)
+
+
+def schedule_on_nodes(case: NodesCase, result: SlowResult) -> Schedule:
+    """What a slow replay gave, for the referee."""
+    units = [job.units for job in case.jobs]
+    nodes = [x for count, mine in zip(units, result.nodes, strict=True) for x in mine or (-1,) * count]
+    devices = [mask for count, mine in zip(units, result.devices, strict=True) for mask in mine or (0,) * count]
+    return Schedule(
+        workload=case.workload,
+        cluster=case.cluster,
+        policy="slow",
+        estimate="limit",
+        start=np.array(result.start),
+        arrive=np.array(result.arrive),
+        promised_first=np.array(result.promised_first),
+        promised_last=np.array(result.promised_last),
+        passes=result.passes,
+        placement=Placement(
+            np.cumsum([0, *units]), np.array(nodes), np.array(devices if case.cluster.shared else [], np.int64)
+        ),
+    )
