@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +17,7 @@ from dovetail.workloads.scenario import (
     deadlines,
     nudge,
     offered_load,
+    per_node,
     periodic_deadlines,
     sample,
     sample_users,
@@ -137,6 +140,22 @@ def test_a_sample_of_users_keeps_all_their_jobs() -> None:
         sample_users(workload([1, 2]), 0.5, 0)
 
 
+def test_processors_become_nodes() -> None:
+    sizes = [1, 19, 20, 21, 40, 41, 1000, -1]
+    done = per_node(workload(list(range(8)), size=sizes), 20, Fraction("3.2"))
+    assert done["units"].tolist() == [1, 1, 1, 2, 2, 3, 50, 1]
+    assert done["unit_cores"].tolist() == [1, 19, 20, 11, 20, 14, 20, 0]
+    # 3.2 GB per core, rounded up: 60.8 is 61, 35.2 is 36, 44.8 is 45.
+    assert done["unit_memory_gb"].tolist() == [4, 61, 64, 36, 64, 45, 64, 0]
+    assert done.size.tolist() == sizes
+    assert done.provenance.steps[-1].name == "per-node=20,memory=3.2"
+    # A node of 3 cores has 7.5 GB by the rule, so no unit asks for 8.
+    assert per_node(workload([0], size=[3]), 3, Fraction("2.5"))["unit_memory_gb"].tolist() == [7]
+    assert "unit_memory_gb" not in per_node(TEN, 4)
+    # 1.1 is 11/10: ten cores need 11 GB, not 12.
+    assert apply(workload([0], size=[10]), "per-node=20,memory=1.1")["unit_memory_gb"].tolist() == [11]
+
+
 def test_a_shift_starts_at_zero() -> None:
     moved = shift_to_zero(TEN)
     assert moved.submit.tolist() == [100 * i for i in range(10)]
@@ -158,6 +177,8 @@ def test_a_shift_starts_at_zero() -> None:
         ("deadlines=0.3", deadlines(TEN, 0.3, 5)),
         ("deadlines=0.3,least=2h,factor=3", deadlines(TEN, 0.3, 5, least_s=7200, factor=3)),
         ("periodic-deadlines=0.1", periodic_deadlines(TEN, 0.1)),
+        ("per-node=4", per_node(TEN, 4)),
+        ("per-node=1,memory=3.2", per_node(TEN, 1, Fraction(16, 5))),
         ("shift-to-zero", shift_to_zero(TEN)),
     ],
 )
@@ -196,6 +217,15 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("deadlines=0.2,factor=1e15", "from 0 to"),
         ("deadlines=0.2,often=1", "no setting"),
         ("periodic-deadlines=1", "below 1"),
+        ("per-node=", "cores of a node"),
+        ("per-node=x,memory=2", "cores of a node"),
+        ("per-node=0", "from 1 to"),
+        ("per-node=20,memory=0", "must be a number above 0"),
+        ("per-node=20,memory=nan", "must be a number above 0"),
+        ("per-node=20,memory=1e999", "must be a number above 0"),
+        ("per-node=20,memory=-1", "must be a number above 0"),
+        ("per-node=20,memory=900000", "memory is above 0 GB per core"),
+        ("per-node=20,disk=1", "no setting 'disk'"),
     ],
 )
 def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from dovetail.errors import InputError
 from dovetail.kernels.swf import MOST_PROCESSORS
-from dovetail.model.workload import OPTIONAL, REQUIRED, Column, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import OPTIONAL, REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
+from dovetail.units import printable
 from dovetail.workloads.streams import beside, regular_file
 from dovetail.workloads.swf import beyond_caps
 
@@ -87,8 +88,9 @@ def _columns(path: Path, frame: Any) -> dict[str, Column]:
     schema = frame.collect_schema()
     for name, kind in schema.items():
         wanted = pl.Float64 if name == "cpu_s" else pl.Int64
-        if name not in REQUIRED + OPTIONAL or kind != wanted:
-            raise InputError(path, 0, f"column {name!r} of type {kind}; a workload has {REQUIRED + OPTIONAL}")
+        if (name not in REQUIRED + OPTIONAL and not name.startswith(UNIT)) or kind != wanted:
+            known = f"{REQUIRED + OPTIONAL} and {UNIT}RESOURCE"
+            raise InputError(path, 0, f"column {printable(name)!r} of type {kind}; a workload has {known}")
     if missing := [name for name in REQUIRED if name not in schema]:
         raise InputError(path, 0, f"lacks the columns {missing}")
     jobs = frame.select(pl.len()).collect().item()

@@ -1,4 +1,4 @@
-"""Scenarios: the same workload with more load, over a shorter stretch, with fewer jobs or users.
+"""Scenarios: the same workload with more load, over a shorter stretch, with fewer jobs or users, on nodes.
 
 Each function returns a new workload and records what it did as a step, named as `apply` would read it.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,9 @@ from dovetail.errors import SettingError
 from dovetail.model.workload import Column, Ints, Step, Workload
 from dovetail.named import settings
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S, parse_duration
+
+MOST_AMOUNT: Final = 1_000_000
+"""Largest number of cores, or of GB per core, that a node is given by a scenario."""
 
 
 def offered_load(workload: Workload) -> float:
@@ -131,6 +135,29 @@ def shift_to_zero(workload: Workload) -> Workload:
     )
 
 
+def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None) -> Workload:
+    """Jobs of so many processors as jobs on nodes of `cores`: ceil(size / cores) units of ceil(size / units) cores.
+
+    `memory_gb`: a unit asks for so much memory per core, rounded up to whole GB, and for no more than a node of `cores`
+    has by that rule, rounded down. A unit may share its node. `size` stays as it is, so it may be a few less than the
+    cores of all units. Jobs of unknown size keep it, as one unit of no core.
+    """
+    most = MOST_AMOUNT // cores if cores > 0 else 0
+    if not 1 <= cores <= MOST_AMOUNT or not (memory_gb is None or 0 < memory_gb <= most):
+        rule = f"a node has from 1 to {MOST_AMOUNT:,} cores, and memory is above 0 GB per core"
+        raise SettingError(f"per-node={cores},memory={memory_gb}: {rule}")
+    size = np.maximum(workload.size, 0)
+    units = np.maximum(-(-size // cores), 1)
+    columns: dict[str, Column] = {"units": units, "unit_cores": -(-size // units)}
+    name = f"per-node={cores}"
+    if memory_gb is not None:
+        has = math.floor(cores * memory_gb)
+        needs = np.array([min(has, math.ceil(n * memory_gb)) for n in range(cores + 1)], np.int64)
+        columns["unit_memory_gb"] = needs[columns["unit_cores"]]
+        name += f",memory={float(memory_gb):g}"
+    return workload.with_columns(Step(name, changed=len(workload)), **columns)
+
+
 def apply(workload: Workload, text: str, *, seed: int = 0) -> Workload:
     """One transform as the command line writes it: `scale-load=1.2`, `span=0d..30d`, `sample=0.1`, ..."""
     name, equals, value = text.strip().partition("=")
@@ -185,6 +212,31 @@ def _with_deadlines(workload: Workload, text: str, seed: int) -> Workload:
     )
 
 
+def _per_node(workload: Workload, text: str, seed: int) -> Workload:
+    cores, _, rest = text.partition(",")
+    found = settings(rest, f"per-node={text}", {"memory": _fraction})
+    if not cores.strip().isdecimal() or len(cores.strip()) > 9:
+        raise SettingError(f"per-node={text}: write the cores of a node, a whole number, first: per-node=20,memory=3.2")
+    return per_node(workload, int(cores), found.get("memory"))
+
+
+def _fraction(text: str) -> Fraction:
+    """The number as it is written: 3.2 is 16/5, so that 20 x 3.2 is exactly 64."""
+    if not 1e-9 <= float(text) <= MOST_AMOUNT:
+        raise ValueError(f"must be a number above 0, at most {MOST_AMOUNT:,}")
+    return Fraction(text)
+
+
+def _lengthened(workload: Workload, text: str, seed: int) -> Workload:
+    from dovetail.workloads.lengthen import MIXES, lengthen
+
+    jobs, _, rest = text.partition(",")
+    found = settings(rest, f"lengthen={text}", {"mix": str, "days": int})
+    if not jobs.strip().isdecimal() or len(jobs.strip()) > 9:
+        raise SettingError(f"lengthen={text}: write the number of jobs first: lengthen=400000,mix={'|'.join(MIXES)}")
+    return lengthen(workload, int(jobs), seed, **found)
+
+
 def _between(text: str) -> tuple[int, int]:
     begin, dots, end = text.partition("..")
     if not dots:
@@ -195,7 +247,7 @@ def _between(text: str) -> tuple[int, int]:
         raise SettingError(str(error)) from None
 
 
-RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines")
+RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines", "lengthen")
 """Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
@@ -210,6 +262,8 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
         "periodic-deadlines=TOLERANCE",
         lambda w, text, seed: periodic_deadlines(w, _number(text)),
     ),
+    "per-node": ("per-node=CORES[,memory=GB_PER_CORE]", _per_node),
+    "lengthen": ("lengthen=JOBS[,mix=recorded|reported,days=DAYS]", _lengthened),
     "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
 }
 

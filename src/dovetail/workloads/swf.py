@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dovetail import __version__
 from dovetail.errors import InputError, SettingError
 from dovetail.kernels import swf as kernel
-from dovetail.model.workload import REQUIRED, Column, Ints, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import REQUIRED, UNIT, Column, Ints, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 from dovetail.workloads.streams import BLOCK, MOST_BYTES, packed, regular_file, unpacked
 
@@ -231,9 +231,10 @@ def beyond_caps(columns: Mapping[str, Column]) -> str:
     """Which rule of REASONS the values of a workload break, '' if none. Later sums rely on the caps."""
     status = columns.get("status", np.empty(0, np.int64))
     cpu = columns.get("cpu_s", np.empty(0, np.float64))
+    sizes = [*SIZES, "units", "per_node", "gpu_share", *(name for name in columns if name.startswith(UNIT))]
     checks = (
         (kernel.TIME, _any_beyond(columns, TIMES, kernel.MOST_SECONDS)),
-        (kernel.SIZE, _any_beyond(columns, SIZES, kernel.MOST_PROCESSORS)),
+        (kernel.SIZE, _any_beyond(columns, sizes, kernel.MOST_PROCESSORS)),
         (kernel.NUMBER, not np.isfinite(cpu).all()),
         (kernel.HUGE, bool((abs(cpu) >= 2.0**63).any())),
         (kernel.JOB, bool((columns["id"] < 0).any())),
