@@ -31,6 +31,11 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 OTHERS.append(ROOT / "src" / "dovetail" / "kernels" / "README.md")
 LOG = TRACES / "archive" / "KTH-SP2-1996-2.swf.gz"
+LOGS = [
+    LOG,
+    TRACES / "archive" / "KIT-FH2-2016-1.first25k.swf.gz",
+    TRACES / "heterogeneous" / "eurora_jobs_merged.csv.gz",
+]
 MARKS = {"", "exact", "exact-but-cpu", "network", "traces"}
 
 
@@ -135,8 +140,8 @@ def run_python(block: Block, where: str, folder: Path, names: dict[str, Any]) ->
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    if LOG.exists():
-        (tmp_path / LOG.name).symlink_to(LOG)
+    for log in LOGS if LOG.exists() else ():
+        (tmp_path / log.name).symlink_to(log)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks(page):
