@@ -67,11 +67,16 @@ def unpacked(made: Fragment) -> tuple[dict[str, Any], list[dict[str, Ints]]]:
     raw = zlib.decompress(base64.b64decode(text, validate=True))
     length = int.from_bytes(raw[:4], "little")
     header = json.loads(raw[4 : 4 + length])
-    charts = []
-    for chart in header["charts"]:
-        at = {key: place for key, place in chart.items() if key not in ("title", "started")}
-        charts.append({key: np.frombuffer(raw, f"<{k}", n, 4 + length + b) for key, (k, b, n) in at.items()})
-    return header, charts
+
+    def column(place: list[Any]) -> Ints:
+        kind, begin, count = place
+        return np.frombuffer(raw, f"<{kind}", count, 4 + length + begin)
+
+    charts = [
+        {key: column(place) for key, place in chart.items() if key not in ("title", "started")}
+        for chart in header["charts"]
+    ]
+    return {**header, "column": column}, charts
 
 
 def ready(seen: Seen) -> None:

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.request import requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.reports.gantt import Chart, Stretch, fragment, worst_stretch
+from dovetail.reports.gantt import Chart, Stretch, accelerators, fragment, worst_stretch
 from dovetail.units import printable
 from tests.metrics.schedules import feasible, schedule_of
 from tests.reports.charts import EVIL, first_come, paused, unpacked
+from tests.reports.nodes import MIXED, placed, random_jobs
 
 # The stretch.
 
@@ -125,3 +127,44 @@ def test_what_cannot_be_one_fragment_is_refused() -> None:
         fragment([Chart("a", schedule), Chart("b", first_come(20, 10, 7))])
     with pytest.raises(ValueError, match="same workload on the same cluster"):
         fragment([Chart("a", schedule), Chart("b", replace(schedule, cluster=Cluster(11)))])
+
+
+# Nodes.
+
+
+def test_nodes_and_requests_are_in_the_page() -> None:
+    schedule = placed(random_jobs(600, MIXED, 3), MIXED)
+    late = replace(schedule, start=schedule.start + 1_000)
+    header, charts = unpacked(fragment([Chart("a", schedule), Chart("b", late)]))
+    nodes = header["nodes"]
+    assert nodes["resources"] == ["cores", "memory_gb", "gpus"]
+    assert nodes["kinds"] == [["gpu", 32, [16, 64, 2]], ["plain", 32, [32, 128, 0]]]
+    assert (nodes["accelerators"], nodes["shared"]) == ([2], 2)
+    asked = requests_of(schedule.workload, MIXED)
+    read = header["column"]
+    units, exclusive, share = (read(nodes["requests"][name]) for name in ("units", "exclusive", "share"))
+    need = np.column_stack([read(place) for place in nodes["requests"]["need"]])
+    assert len(units) < 300  # few differ
+    for chart in charts:
+        jobs, which = chart["id"] - 1, chart["request"]
+        assert units[which].tolist() == asked.units[jobs].tolist()
+        assert exclusive[which].tolist() == asked.exclusive[jobs].tolist()
+        assert share[which].tolist() == asked.share[jobs].tolist()
+        assert need[which].tolist() == asked.need[jobs].tolist()
+        cores = np.bincount(chart["rectangle_job"].cumsum(), chart["rectangle_lanes"], len(jobs))
+        plain = exclusive[which] == 0
+        assert cores[plain].tolist() == (asked.units * asked.need[:, 0])[jobs][plain].tolist()
+
+
+def test_without_a_placement_of_all_nothing_is_said_of_nodes() -> None:
+    schedule = placed(random_jobs(50, MIXED, 4), MIXED)
+    made = fragment([Chart("a", schedule), Chart("b", replace(schedule, placement=None))])
+    assert "nodes" not in unpacked(made)[0]
+    assert "the cluster counts processors" in made.html
+    assert "A row is a node" in fragment([Chart("a", schedule)]).html
+
+
+def test_what_counts_as_an_accelerator() -> None:
+    kind = NodeKind("x", 1, (4, 8, 8, 1, 1))
+    assert accelerators(by_node(("cores", "memory", "memory_gb", "mics", "gpus"), (kind,), shared="gpus")) == [3, 4]
+    assert accelerators(by_node(("cores", "memory"), (NodeKind("x", 1, (4, 8)),))) == []

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.request import Placement, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.reports.lanes import Rectangles, lay_out
+from dovetail.reports.lanes import Rectangles, lay_on_nodes, lay_out
 from tests.metrics.schedules import feasible, schedule_of
+from tests.reports.nodes import MIXED, asking, placed, random_jobs
 
 MANY = 10**9
 
@@ -98,3 +104,74 @@ def test_nothing_to_lay_out() -> None:
     found = lay_out(none, none, none, 4, MANY)
     assert found is not None
     assert len(found.job) == 0
+
+
+# Nodes.
+
+ODD = by_node(
+    ("cores", "memory_gb", "gpus"),
+    (NodeKind("a", 3, (4, 16, 1)), NodeKind("none", 2, (0, 16, 1)), NodeKind("b", 2, (6, 64, 0))),
+)
+"""Two nodes without cores between others: they are rows on which nothing is drawn."""
+
+
+@pytest.mark.parametrize(("cluster", "jobs"), [(MIXED, 400), (ODD, 150)])
+def test_every_job_is_drawn_on_its_own_nodes(cluster: Cluster, jobs: int) -> None:
+    """Core by core and start by start: nobody is drawn on a core of another, and each has what it took of its nodes."""
+    work = random_jobs(jobs, cluster, 5)
+    if cluster is ODD:
+        columns = {
+            name: np.minimum(values, 2) if name.startswith("unit") else values for name, values in work.columns.items()
+        }
+        shrunk = {"unit_cores": np.minimum(columns["unit_cores"], 3), "unit_gpus": np.zeros(jobs, np.int64)}
+        work = replace(work, columns={**columns, **shrunk})
+    schedule = placed(work, cluster)
+    assert schedule.placement is not None
+    found = lay_on_nodes(schedule, np.arange(jobs), MANY)
+    assert found is not None
+    asked = requests_of(schedule.workload, cluster)
+    cores = [cluster.kinds[kind].capacity[0] for kind in cluster.kind_of]
+    node_of = [node for node, count in enumerate(cores) for _ in range(count)]
+    lanes: list[list[int]] = [[] for _ in range(jobs)]
+    for job, lane, count in zip(found.job.tolist(), found.lane.tolist(), found.lanes.tolist(), strict=True):
+        lanes[job] += range(lane, lane + count)
+        assert cluster.kind_of[node_of[lane]] == cluster.kind_of[node_of[lane + count - 1]]
+    for job in range(jobs):
+        had: Counter[int] = Counter()
+        for node in schedule.placement.of(job).tolist():
+            had[node] += cores[node] if asked.exclusive[job] else int(asked.need[job, 0])
+        assert Counter(node_of[lane] for lane in lanes[job]) == +had
+        beside = np.flatnonzero((schedule.start <= schedule.start[job]) & (schedule.end > schedule.start[job]))
+        taken = Counter(lane for other in beside.tolist() for lane in lanes[other])
+        assert max(taken.values(), default=1) == 1
+
+
+def test_whole_nodes_side_by_side_are_one_rectangle() -> None:
+    # Four units that fill nodes 0 to 2 and 5 (3 and 4 have no cores), then two units of 2 cores on node 0.
+    columns = {"submit": [0, 9], "runtime": [5, 5], "units": [4, 2], "unit_cores": [4, 2], "exclusive": [1, 0]}
+    schedule = placed(asking(columns, ODD), ODD)
+    assert schedule.placement is not None
+    assert schedule.placement.node.tolist() == [0, 1, 2, 5, 0, 0]
+    found = lay_on_nodes(schedule, np.arange(2), MANY)
+    assert found is not None
+    assert (found.job.tolist(), found.lane.tolist(), found.lanes.tolist()) == ([0, 0, 1], [0, 12, 0], [12, 6, 4])
+    assert lay_on_nodes(schedule, np.arange(2), 2) is None
+    wrong = replace(
+        schedule, placement=Placement(schedule.placement.first, np.array([0, 1, 2, 2, 0, 0]), np.empty(0, np.int64))
+    )
+    found = lay_on_nodes(wrong, np.arange(1), MANY)  # an exclusive job twice on a node has it once
+    assert found is not None
+    assert found.lanes.tolist() == [12]
+
+
+def test_a_placement_that_cannot_be_is_refused() -> None:
+    columns = {"submit": [0, 3], "runtime": [5, 5], "units": [1, 1], "unit_cores": [3, 2]}
+    schedule = placed(asking(columns, ODD), ODD)
+    first, none = np.array([0, 1, 2]), np.empty(0, np.int64)
+    both = replace(schedule, placement=Placement(first, np.array([1, 1]), none))
+    with pytest.raises(ValueError, match="a job took 2 cores of node 1 while only 1 were free"):
+        lay_on_nodes(both, np.arange(2), MANY)
+    for node in (-1, 7):
+        lost = replace(schedule, placement=Placement(first, np.array([1, node]), none))
+        with pytest.raises(ValueError, match="on none of the 7 nodes"):
+            lay_on_nodes(lost, np.arange(2), MANY)

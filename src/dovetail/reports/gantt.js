@@ -1,9 +1,8 @@
 // The figures of a page: one per <section data-gantt>, drawn on a canvas, with strips above it and tables around it.
 // Names in the data are foreign text. They reach the page through textContent and fillText only.
 
-const LEFT = 70, RIGHT = 16, STRIP = 52, QUEUE_TOP = 18, BUSY_TOP = 92, TOP = 166, AXIS = 40; // CSS pixels
+const RIGHT = 16, STRIP = 52, QUEUE_TOP = 18, BUSY_TOP = 92, TOP = 166, AXIS = 40; // CSS pixels
 const SHORTEST = 10; // seconds: nobody zooms closer
-const FEWEST = 4; // lanes: likewise
 const REACH = 3; // pixels around the pointer: jobs thinner than a pixel can be met too
 
 const within = (value, low, high) => Math.max(Math.min(value, high), low);
@@ -12,7 +11,9 @@ const peakOf = (values) => values.reduce((a, b) => Math.max(a, b), 1);
 function figureOf(root, data) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const picture = part("picture"), marks = part("marks"), overview = part("overview"), tip = part("tip");
-  const plot = picture.parentElement, clock = clockOf(data.epoch), charts = [];
+  const plot = picture.parentElement, clock = clockOf(data.epoch), charts = [], machine = machineOf(data, data.column);
+  const LEFT = 70 + (machine ? KINDS_WIDE - 20 : 0);
+  const FEWEST = machine ? 1 : 4; // lanes: nobody zooms closer
   const waits = [0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
   const decades = Array.from({ length: 10 }, (_, k) => 10 ** k);
   const scales = {
@@ -20,7 +21,7 @@ function figureOf(root, data) {
     size: scaleOf(data.charts.map((raw) => data.column(raw.size)), 1, 1, decades, count),
   };
   const [begin, final] = data.stretch;
-  const whole = { from: begin, to: Math.max(final, begin + SHORTEST), low: 0, high: data.processors };
+  const whole = { from: begin, to: Math.max(final, begin + SHORTEST), low: 0, high: machine?.rows ?? data.processors };
   const opening = { ...whole, from: data.opening[0], to: data.opening[1] };
   let chart, title, shade, view = whole, lastDrawMs = 0, drawWanted = false;
   let pointer = null; // where it is on the picture
@@ -41,6 +42,9 @@ function figureOf(root, data) {
     Name: data.names.length && ((j) => called(data.names, chart.name[j])),
     User: data.users.length && ((j) => called(data.users, chart.user[j])),
     Processors: (j) => count(chart.size[j]),
+    Nodes: machine && ((j) => machine.nodesText(chart.pieces(j, true))),
+    Units: machine && ((j) => count(machine.unitsOf(chart.request[j]))),
+    "Each unit": machine && ((j) => machine.unitText(chart.request[j], chart.pieces(j, true))),
     Submitted: (j) => clock.instant(chart.arrive[j]),
     Waited: (j) => duration(chart.wait[j]),
     Started: (j) => clock.instant(chart.start[j]),
@@ -108,9 +112,10 @@ function figureOf(root, data) {
     const busy = sampled(chart.busy, view.from, view.to, width).mean;
     drawStrip(context, "Jobs waiting", QUEUE_TOP, queue, peakOf(queue), count(peakOf(queue)));
     drawStrip(context, "Utilisation", BUSY_TOP, busy, data.processors, "100 %");
-    write(context, "Running jobs, by processor", LEFT, TOP - 5, { colour: INK });
+    write(context, `Running jobs, by ${machine ? "node" : "processor"}`, LEFT, TOP - 5, { colour: INK });
     drawInstants(context);
-    drawLanes(context);
+    if (machine) drawRows(context, machine, view, yOf, LEFT, wide(), tall());
+    else drawLanes(context);
     const begins = clock.instant(view.from), span = duration(view.to - view.from);
     part("shown").textContent = `In view: ${span} from ${begins}, ${jobs(seen)} running.`;
     drawOverview();
@@ -251,7 +256,8 @@ function figureOf(root, data) {
     box(context, x, QUEUE_TOP, 1, bottom() - QUEUE_TOP, "rgb(28 36 48 / 45%)");
     note(`${jobs(chart.queue.now(at))} waiting`, QUEUE_TOP + 4);
     note(`${Math.round((100 * chart.busy.now(at)) / data.processors)} % in use`, BUSY_TOP + 4);
-    note(clock.instant(at), TOP - 20);
+    const [, y] = pointer, node = machine && y > TOP && y < bottom() ? Math.floor(laneOf(y)) : -1;
+    note(clock.instant(at) + (node < 0 ? "" : `, node ${count(node)} (${machine.kindOf(node).name})`), TOP - 20);
   }
 
   // What stands around the picture.
@@ -260,7 +266,7 @@ function figureOf(root, data) {
     const mode = part("colour").value, scale = scales[mode], amounts = chart[mode];
     const own = scale ? (j) => Math.round(scale.share(amounts[j]) * (LEVELS - 1)) : (j) => userShade(chart.user[j]);
     shade = Uint8Array.from(chart.user, (code, j) => (onlyUser >= 0 && code !== onlyUser ? FADED : own(j)));
-    part("legend").replaceChildren(...(scale ? [scaleLegend(scale)] : usersLegend()));
+    part("legend").replaceChildren(...(scale ? [scaleLegend(scale)] : usersLegend()), ...marksLegend());
     redraw();
   }
   function scaleLegend({ top, marks: [first, ...others], text, share }) {
@@ -273,6 +279,15 @@ function figureOf(root, data) {
       element("span", text(mark), legend).style.left = `${100 * share(mark)}%`;
     }
     return legend;
+  }
+  function marksLegend() {
+    const names = machine ? data.nodes.accelerators.map((r) => data.nodes.resources[r]) : [];
+    if (!names.length) return [];
+    const legend = element("span");
+    legend.className = "gantt-mark";
+    element("i", undefined, legend);
+    legend.append(`has ${names.join(" or ")}`);
+    return [legend];
   }
   function usersLegend() {
     const entry = (tag, text, shadeOf) => {
@@ -319,7 +334,7 @@ function figureOf(root, data) {
     }));
   }
   function show(which) {
-    chart = charts[which] ??= chartOf(data.charts[which], data.column);
+    chart = charts[which] ??= chartOf(data.charts[which], data.column, machine);
     chart.overview ??= sampled(chart.queue, whole.from, whole.to, 1200).peak;
     title = data.charts[which].title;
     hovered = -1;
@@ -329,7 +344,8 @@ function figureOf(root, data) {
     const what = !drawn ? "No job can be drawn" : drawn === started ? all : some;
     const when = `${duration(final - begin)} from ${clock.instant(begin)} to ${clock.instant(final)}`;
     const dates = data.epoch ? "Dates and hours are UTC." : "Days count from the beginning of the trace.";
-    const about = `${data.trace} on ${count(data.processors)} processors under ${title}`;
+    const processors = `${count(data.processors)} processors`, nodes = machine && `${count(machine.rows)} nodes with `;
+    const about = `${data.trace} on ${nodes ?? ""}${processors} under ${title}`;
     part("about").textContent = `${about}. ${what}: ${when}. ${dates}`;
     const keys = "Arrow keys move, plus and minus zoom, 0 shows all.";
     picture.setAttribute("aria-label", `Gantt chart: ${about}, below jobs waiting and utilisation. ${keys}`);

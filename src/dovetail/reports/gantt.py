@@ -16,9 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.model.cluster import Cluster
+from dovetail.model.request import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Workload
-from dovetail.reports.lanes import Rectangles, lay_out
+from dovetail.reports.lanes import Rectangles, lay_on_nodes, lay_out
 from dovetail.units import printable
 from dovetail.workloads.swf import header_count
 
@@ -53,6 +55,7 @@ class Fragment:
 def fragment(charts: Sequence[Chart], *, most_jobs: int = MOST_JOBS) -> Fragment:
     """Charts of one workload on one cluster, all over the same stretch of it; a reader switches between them.
 
+    Where all schedules know the nodes of their jobs, rows are nodes; else lanes are processors, found for drawing.
     Where there are more jobs than may be drawn, the stretch is the one in which jobs waited most.
     """
     if not charts:
@@ -62,11 +65,17 @@ def fragment(charts: Sequence[Chart], *, most_jobs: int = MOST_JOBS) -> Fragment
         if other.cluster != first.cluster or other.workload.digest() != first.workload.digest():
             raise ValueError("charts of one fragment show the same workload on the same cluster")
     room = files("dovetail.reports")
-    chart_js, figure_js, style = (
-        room.joinpath(name).read_text("utf-8") for name in ("gantt_chart.js", "gantt.js", "gantt.css")
+    *scripts, style = (
+        room.joinpath(name).read_text("utf-8") for name in ("gantt_chart.js", "gantt_nodes.js", "gantt.js", "gantt.css")
     )
-    script = f'"use strict";\n{{\n{chart_js}{figure_js}}}\n'
-    return Fragment(_HTML.replace("{{data}}", _data(charts, most_jobs // len(charts))), script, style)
+    script = f'"use strict";\n{{\n{"".join(scripts)}}}\n'
+    note, rows = (_NODES, "nodes") if _on_nodes([chart.schedule for chart in charts]) else (_LANES, "processors")
+    html = _HTML.replace("{{note}}", note).replace("{{rows}}", rows)
+    return Fragment(html.replace("{{data}}", _data(charts, most_jobs // len(charts))), script, style)
+
+
+def _on_nodes(schedules: Sequence[Schedule]) -> bool:
+    return all(schedule.placement is not None for schedule in schedules)
 
 
 @dataclass(frozen=True)
@@ -142,6 +151,7 @@ def _data(charts: Sequence[Chart], most: int) -> str:
     users, names = _users(schedules, jobs), _names(workload, jobs)
     start_at = header_count(workload.header, "UnixStartTime")
     block = _Block()
+    nodes, asked = _nodes(block, schedules, jobs) if _on_nodes(schedules) else ({}, [{} for _ in jobs])
     header = {
         "trace": printable(workload.name, _LONGEST_NAME),
         "processors": cluster.processors,
@@ -151,6 +161,7 @@ def _data(charts: Sequence[Chart], most: int) -> str:
         "opening": [opening.from_at, opening.to_at],
         "users": users.texts(workload, "user"),
         "names": names.texts(workload, "name"),
+        **nodes,
         "charts": [
             {"title": printable(chart.title, _LONGEST_NAME), "started": int(np.sum(chart.schedule.start >= 0))}
             | _columns(block, chart.schedule, stretch, drawn, users, names)
@@ -159,7 +170,8 @@ def _data(charts: Sequence[Chart], most: int) -> str:
                 "rectangle_lane": block.add(pieces.lane),
                 "rectangle_lanes": block.add(pieces.lanes),
             }
-            for chart, drawn, pieces in zip(charts, jobs, rectangles, strict=True)
+            | {name: block.add(values) for name, values in request.items()}
+            for chart, drawn, pieces, request in zip(charts, jobs, rectangles, asked, strict=True)
         ],
     }
     return block.packed(header)
@@ -171,13 +183,48 @@ def _drawn(schedules: Sequence[Schedule], most: int) -> tuple[Stretch, list[Ints
         stretch = worst_stretch(schedules, most)
         jobs, rectangles = [stretch.ran(schedule) for schedule in schedules], []
         for schedule, drawn in zip(schedules, jobs, strict=True):
-            start, end, size = schedule.start[drawn], schedule.end[drawn], schedule.workload.size[drawn]
-            laid = lay_out(start, end, size, schedule.cluster.processors, MOST_RECTANGLES // len(schedules))
-            if laid is not None:
+            if (laid := _laid(schedule, drawn, _on_nodes(schedules), MOST_RECTANGLES // len(schedules))) is not None:
                 rectangles.append(laid)
         if len(rectangles) == len(schedules):
             return stretch, jobs, rectangles
         most //= 2
+
+
+def _laid(schedule: Schedule, jobs: Ints, on_nodes: bool, most: int) -> Rectangles | None:
+    if on_nodes:
+        return lay_on_nodes(schedule, jobs, most)
+    start, end, size = schedule.start[jobs], schedule.end[jobs], schedule.workload.size[jobs]
+    return lay_out(start, end, size, schedule.cluster.processors, most)
+
+
+def _nodes(
+    block: _Block, schedules: Sequence[Schedule], jobs: Sequence[Ints]
+) -> tuple[dict[str, Any], list[dict[str, Ints]]]:
+    """What the script knows of nodes and of what jobs ask of them. Few requests differ, so a job has but the number of
+    its own in a table of all."""
+    cluster = schedules[0].cluster
+    asked = requests_of(schedules[0].workload, cluster)
+    table = np.column_stack([asked.units, asked.exclusive, asked.share, asked.need])
+    found, which = np.unique(table[np.concatenate(jobs)], axis=0, return_inverse=True)
+    units, exclusive, share, *need = (block.add(column) for column in found.T)
+    about = {
+        "resources": [printable(name, _LONGEST_NAME) for name in cluster.resources],
+        "accelerators": accelerators(cluster),
+        "shared": cluster.resources.index(cluster.shared) if cluster.shared else -1,
+        "kinds": [[printable(kind.name, _LONGEST_NAME), kind.count, kind.capacity] for kind in cluster.kinds],
+        "requests": {"units": units, "exclusive": exclusive, "share": share, "need": need},
+    }
+    cuts = np.cumsum([len(drawn) for drawn in jobs])[:-1]
+    return {"nodes": about}, [{"request": part} for part in np.split(which.reshape(-1), cuts)]
+
+
+def accelerators(cluster: Cluster) -> list[int]:
+    """The resources, by position, that only some jobs want: a unit that holds one is marked."""
+    return [
+        r
+        for r, name in enumerate(cluster.resources)
+        if name == cluster.shared or not (r == 0 or name.startswith("memory"))
+    ]
 
 
 def _columns(
@@ -291,12 +338,18 @@ _HTML: Final = """\
 </div>
 <canvas data-part="overview" class="gantt-overview" aria-hidden="true"></canvas>
 <p data-part="shown"></p>
-<p class="gantt-note">Lanes are for drawing only: the cluster counts processors, so which of them a job is drawn on
-means nothing, and a job may be drawn in several pieces. Where jobs share a pixel, it has their mean colour. The strips
+<p class="gantt-note">{{note}} Where jobs share a pixel, it has their mean colour. The strips
 show the longest queue and the mean utilisation within the width of a pixel.</p>
-<p class="gantt-note gantt-keys">The wheel zooms, with Shift the processors; dragging moves. A click on a job keeps its
+<p class="gantt-note gantt-keys">The wheel zooms, with Shift the {{rows}}; dragging moves. A click on a job keeps its
 details and fades other users’ jobs; Esc lets go. Keys: + − arrows, Shift + up or down, 0 all, w worst waiting.</p>
 <table class="gantt-longest"><caption data-part="caption"></caption><thead></thead><tbody></tbody></table>
 <script type="application/octet-stream+base64" data-part="data">{{data}}</script>
 </section>
 """
+
+_LANES: Final = """\
+Lanes are for drawing only: the cluster counts processors, so which of them a job is drawn on
+means nothing, and a job may be drawn in several pieces."""
+_NODES: Final = """\
+A row is a node, and a job has as much of its height as of its cores. Which of a node’s cores it is
+drawn on means nothing."""

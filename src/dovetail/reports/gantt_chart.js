@@ -89,11 +89,11 @@ const VIRIDIS = [
 const USERS = [
   [0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66],
 ];
-const LEVELS = 64, OTHERS = LEVELS + USERS.length, FADED = OTHERS + 1;
+const LEVELS = 64, OTHERS = LEVELS + USERS.length, FADED = OTHERS + 1, MARK = FADED + 1, PAPER = MARK + 1;
 const SHADES = Array.from({ length: LEVELS }, (_, k) => {
   const at = (k / (LEVELS - 1)) * (VIRIDIS.length - 1), low = Math.min(Math.floor(at), VIRIDIS.length - 2);
   return VIRIDIS[low].map((c, i) => Math.round(c + (VIRIDIS[low + 1][i] - c) * (at - low)));
-}).concat(USERS, [[176, 182, 190], [232, 234, 238]]);
+}).concat(USERS, [[176, 182, 190], [232, 234, 238], [28, 36, 48], [255, 255, 255]]);
 const css = (colour) => `rgb(${colour.join(" ")})`;
 const userShade = (code) => (code >= 0 && code < USERS.length ? LEVELS + code : OTHERS);
 
@@ -167,7 +167,7 @@ function sampled({ at, value }, from, to, n) {
 }
 
 // One chart, ready to draw. Rectangles are in the order of the jobs, and jobs in the order of their starts.
-function chartOf(raw, column) {
+function chartOf(raw, column, machine) {
   const [id, wait, runtime, limit, size, user, name] =
     [raw.id, raw.wait, raw.runtime, raw.limit, raw.size, raw.user, raw.name].map(column);
   const start = sums(column(raw.start)), late = sums(column(raw.late));
@@ -181,17 +181,24 @@ function chartOf(raw, column) {
     id, start, end, arrive, wait, runtime, limit, size, user, name,
     queue: stepsOf(arrivals, one, start, one),
     busy: stepsOf(start, (j) => size[j], Float64Array.from(byEnd, (j) => end[j]), (k) => size[byEnd[k]]),
-    ...rectanglesOf(raw, column, start, end),
+    ...rectanglesOf(raw, column, start, end, machine),
   };
 }
 
-function rectanglesOf(raw, column, start, end) {
+// Where nodes are known, `machine` says on which rows the lanes of the data are: a lane is then a place among the rows.
+function rectanglesOf(raw, column, start, end, machine) {
   const BLOCK = 256; // rectangles that are passed over together when none of them is in view
-  const job = sums(column(raw.rectangle_job)), lane = column(raw.rectangle_lane), lanes = column(raw.rectangle_lanes);
+  const job = sums(column(raw.rectangle_job)), cores = [column(raw.rectangle_lane), column(raw.rectangle_lanes)];
+  const request = machine && column(raw.request), marked = new Uint8Array(job.length);
+  const [lane, lanes] = machine ? cores.map((values) => new Float64Array(values.length)) : cores;
+  for (let k = 0; machine && k < job.length; k++) {
+    [lane[k], lanes[k]] = machine.place(cores[0][k], cores[1][k]);
+    marked[k] = machine.marked(request[job[k]], cores[0][k]);
+  }
   const latest = new Float64Array(Math.ceil(job.length / BLOCK)).fill(-Infinity); // the last end in each block
   for (let k = 0; k < job.length; k++) latest[(k / BLOCK) | 0] = Math.max(latest[(k / BLOCK) | 0], end[job[k]]);
 
-  // Calls visit(job, lane, lanes) for each rectangle of a job that runs between two instants.
+  // Calls visit(job, lane, lanes, marked) for each rectangle of a job that runs between two instants.
   function each(from, to, visit) {
     for (let block = 0; block < latest.length; block++) {
       const first = block * BLOCK, stop = Math.min(first + BLOCK, job.length);
@@ -199,17 +206,17 @@ function rectanglesOf(raw, column, start, end) {
       if (latest[block] <= from) continue;
       for (let k = first; k < stop; k++) {
         const j = job[k];
-        if (start[j] < to && end[j] > from) visit(j, lane[k], lanes[k]);
+        if (start[j] < to && end[j] > from) visit(j, lane[k], lanes[k], marked[k]);
       }
     }
   }
-  // The [lane, lanes] of one job.
-  function pieces(j) {
-    const found = [];
-    for (let k = placeAbove(job, j - 1); job[k] === j; k++) found.push([lane[k], lanes[k]]);
+  // The [lane, lanes] of one job; by core, those of the data.
+  function pieces(j, byCore = false) {
+    const found = [], [first, size] = byCore ? cores : [lane, lanes];
+    for (let k = placeAbove(job, j - 1); job[k] === j; k++) found.push([first[k], size[k]]);
     return found;
   }
-  return { each, pieces };
+  return { each, pieces, request };
 }
 
 // What paint() works on, made anew only when the size changes: it is tens of megabytes.
@@ -237,8 +244,20 @@ function paint(chart, shade, view, width, height, gap) {
     parts[3 * pixel + 1] += share * (255 - colour[1]);
     parts[3 * pixel + 2] += share * (255 - colour[2]);
   };
+  function fill(left, right, y0, y1, which) {
+    const x0 = Math.max(left, 0), x1 = Math.min(right, width);
+    if (x1 <= x0) return;
+    const colour = SHADES[which], own = owned[which], first = Math.floor(x0), final = Math.ceil(x1) - 1;
+    for (let row = Math.floor(y0); row < y1; row++) {
+      const share = Math.min(row + 1, y1) - Math.max(row, y0), begin = row * width;
+      add(begin + first, share * (Math.min(first + 1, x1) - x0), colour);
+      if (share === 1) for (let p = begin + first + 1; p < begin + final; p++) pixels[p] = own;
+      else for (let p = begin + first + 1; p < begin + final; p++) add(p, share, colour);
+      if (final > first) add(begin + final, share * (x1 - final), colour);
+    }
+  }
   let seen = 0, last = -1;
-  chart.each(view.from, view.to, (j, lane, lanes) => {
+  chart.each(view.from, view.to, (j, lane, lanes, marked) => {
     if (j !== last) seen++;
     last = j;
     let x0 = (chart.start[j] - view.from) * acrossBy, x1 = (chart.end[j] - view.from) * acrossBy;
@@ -247,19 +266,15 @@ function paint(chart, shade, view, width, height, gap) {
       x1 -= gap; // large enough to be told from its neighbours
       y0 += gap;
     }
-    x0 = Math.max(x0, 0);
-    x1 = Math.min(x1, width);
     y0 = Math.max(y0, 0);
     y1 = Math.min(y1, height);
-    if (x1 <= x0) return;
-    const colour = SHADES[shade[j]], own = owned[shade[j]], first = Math.floor(x0), final = Math.ceil(x1) - 1;
-    for (let row = Math.floor(y0); row < y1; row++) {
-      const share = Math.min(row + 1, y1) - Math.max(row, y0), begin = row * width;
-      add(begin + first, share * (Math.min(first + 1, x1) - x0), colour);
-      if (share === 1) for (let p = begin + first + 1; p < begin + final; p++) pixels[p] = own;
-      else for (let p = begin + first + 1; p < begin + final; p++) add(p, share, colour);
-      if (final > first) add(begin + final, share * (x1 - final), colour);
+    if (marked && shade[j] !== FADED && x1 - x0 > 7 * gap) {
+      // Dark, then white: one of them is seen beside any colour.
+      fill(x0, x0 + 2 * gap, y0, y1, MARK);
+      fill(x0 + 2 * gap, x0 + 3 * gap, y0, y1, PAPER);
+      x0 += 3 * gap;
     }
+    fill(x0, x1, y0, y1, shade[j]);
   });
   for (let p = 0; p < pixels.length; p++) {
     if (pixels[p]) continue;
