@@ -21,6 +21,7 @@ from dovetail.referee import assert_valid
 from dovetail.studies.grid import Task, plain
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
 from dovetail.studies.work import run_batch
+from tests.reports.nodes import MIXED, placed, random_jobs
 from tests.studies.small import prepared, written
 
 
@@ -158,6 +159,52 @@ def test_times_of_passes_are_kept_where_they_are_asked_for(filled: tuple[Store, 
     assert schedules[0] is not None
     assert schedules[1] is not None
     assert schedules[0].start.tolist() == schedules[1].start.tolist()
+
+
+def test_a_run_on_nodes_keeps_its_nodes(
+    filled: tuple[Store, list[Task]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = copied(filled[0], tmp_path / "nodes.store")
+    jobs = random_jobs(200, MIXED, 1)
+    kept = {name: jobs[name] for name in ("id", "submit", "size", "runtime", "limit")}  # a unit for each processor
+    schedule = placed(replace(jobs, columns=kept, names={}), MIXED)
+    assert schedule.placement is not None
+    assert len(schedule.placement.devices) == schedule.workload.size.sum()
+    store.keep(schedule.workload)
+    task = replace(filled[1][0], workload_sha256=schedule.workload.digest(), processors=MIXED.processors)
+    assert task.keep == "starts"
+    monkeypatch.setattr("dovetail.studies.work._replayed", lambda *_: (schedule, None))
+    assert [result["error"] for result in run_batch(str(store.path), [plain(task)])] == [""]
+    got = store.schedule(task.name)
+    assert got is not None
+    assert got.placement is not None
+    assert got.cluster == MIXED
+    assert got.start.tolist() == schedule.start.tolist()
+    for field in ("first", "node", "devices"):
+        assert getattr(got.placement, field).tolist() == getattr(schedule.placement, field).tolist()
+    # Other runs have no such columns, and the index has them of none.
+    path = store.path / "runs" / f"{task.name}.parquet"
+    assert {"cluster", "node", "devices"} <= set(pl.read_parquet(path).columns)
+    others = store.path / "runs" / f"{filled[1][0].name}.parquet"
+    assert not {"cluster", "node", "devices"} & set(pl.read_parquet(others).columns)
+    assert others.read_bytes() == (filled[0].path / "runs" / others.name).read_bytes()
+    assert not {"node", "devices"} & set(store.frame().columns)
+    # The digest covers them.
+    before, frame = store.digest(), pl.read_parquet(path)
+    moved = pl.Series("node", [[1, *schedule.placement.node[1:].tolist()]])
+    frame.with_columns(moved).write_parquet(path)
+    assert store.digest() != before
+    damaged = (
+        pl.Series("node", [[64, *schedule.placement.node[1:].tolist()]]),
+        pl.Series("node", [[1, 2, 3]]),
+        pl.Series("devices", [[1]]),
+        pl.Series("cluster", ["[1, 2"]),
+        pl.Series("cluster", ['{"kinds": []}']),
+    )
+    for wrong in damaged:
+        frame.with_columns(wrong).write_parquet(path)
+        with pytest.raises(InputError, match=r"its nodes are damaged: .*; delete it and run the study again"):
+            store.schedule(task.name)
 
 
 def test_what_is_no_store_is_refused(tmp_path: Path) -> None:

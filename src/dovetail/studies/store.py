@@ -1,6 +1,6 @@
 """The store: a folder with one Parquet file per run. The files are the truth; the index can be made from them.
 
-    STORE/runs/NAME.parquet          one row: cell, provenance, metrics (a struct), and the starts of all jobs
+    STORE/runs/NAME.parquet          one row: cell, provenance, metrics (a struct), the starts of all jobs, their nodes
     STORE/workloads/SHA256.parquet   the jobs that were replayed
     STORE/study.json                 the study that was run last, and the names of its runs
     STORE/index.parquet              all rows, flat and without the starts; remade whenever files came or went
@@ -15,15 +15,16 @@ import json
 import os
 import struct
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from dovetail.errors import InputError
-from dovetail.model.cluster import Cluster
+from dovetail.errors import DovetailError, InputError
+from dovetail.model.cluster import Cluster, NodeKind
+from dovetail.model.request import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, SetAside, Workload
 from dovetail.workloads.parquet import read_parquet, write_parquet
@@ -44,12 +45,16 @@ VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions", *PASS_TIME
 
 FACTS: Final = (
     "run", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256", "policy_sha256",
-    "estimate_sha256", "processors", "counting", "feedback", "every_s", "keep", "clairvoyant", "passes", *VOLATILE,
+    "estimate_sha256", "processors", "cluster", "counting", "feedback", "every_s", "keep", "clairvoyant", "passes",
+    *VOLATILE,
 )  # fmt: skip
 """Columns that are no metrics."""
 
 STARTS: Final = ("start", "arrive", "promised_first", "promised_last", "said", "accepted")
 """Columns with one number per job of the workload, in its order; null where there is nothing to say."""
+
+PLACES: Final = ("node", "devices")
+"""Columns with one number per unit of all jobs, in their order: only in runs on nodes."""
 
 _OLD_S: Final = 600
 """A half-written file of that age has no writer any more."""
@@ -100,6 +105,7 @@ class Store:
             values = starts.get(key)
             missing = pl.Series(key, [None], dtype=pl.List(pl.Int64))
             lists.append(missing if values is None else pl.Series(key, values, dtype=pl.Int64).implode())
+        lists += [pl.Series(key, starts[key], dtype=pl.Int64).implode() for key in PLACES if key in starts]
         frame = frame.with_columns(inside.to_struct("metrics"), *lists)
         with beside(self._runs / f"{name}.parquet") as new:
             frame.write_parquet(new, compression="zstd", statistics=False)
@@ -113,7 +119,9 @@ class Store:
         known = _readable(index)
         if known is None or set(known["run"]) != there:
             old = set() if known is None else set(known["run"]) & there
-            parts = [self._row(name).drop(STARTS, strict=False).unnest("metrics") for name in sorted(there - old)]
+            parts = [
+                self._row(name).drop(*STARTS, *PLACES, strict=False).unnest("metrics") for name in sorted(there - old)
+            ]
             if known is not None and old:
                 parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
             known = pl.concat(parts, how="diagonal_relaxed").sort("run") if parts else pl.DataFrame({"run": []})
@@ -126,8 +134,9 @@ class Store:
         from dovetail.predict.known import estimates, is_known
 
         frame = self._row(name)
-        row = frame.drop(STARTS, strict=False).row(0, named=True)
-        row |= {key: _numbers(frame[key]) if key in frame.columns else None for key in STARTS}  # older runs have fewer
+        row = frame.drop(*STARTS, *PLACES, strict=False).row(0, named=True)
+        # Older runs have fewer starts, and those without nodes no places.
+        row |= {key: _numbers(frame[key]) if key in frame.columns else None for key in STARTS + PLACES}
         if row["start"] is None:
             return None
         workload = self.workload(row["workload_sha256"])
@@ -137,10 +146,16 @@ class Store:
             default if row[key] is None else row[key]
             for key, default in zip(STARTS, (none, workload.submit, none, none, known, none[:0]), strict=True)
         )
+        try:
+            cluster = cluster_of(row["processors"], row.get("cluster") or "")
+            placement = _placement(workload, cluster, row["node"], row["devices"])
+        except (DovetailError, ValueError, KeyError, TypeError, RecursionError) as error:
+            rule = f"its nodes are damaged: {error!r}; delete it and run the study again"
+            raise InputError(self._runs / f"{name}.parquet", 0, rule) from error
         return Schedule(
-            workload, Cluster(row["processors"]), row["policy"], row["estimate"], start, arrive, first, last,
+            workload, cluster, row["policy"], row["estimate"], start, arrive, first, last,
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
-            accepted,
+            accepted, placement,
         )  # fmt: skip
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:
@@ -167,7 +182,7 @@ class Store:
             frame = self._row(name).unnest("metrics")
             for key in sorted(set(frame.columns) - set(VOLATILE)):
                 h.update(key.encode())
-                h.update(_bytes(_numbers(frame[key]) if key in STARTS else frame[key][0]))
+                h.update(_bytes(_numbers(frame[key]) if key in STARTS + PLACES else frame[key][0]))
         return h.hexdigest()
 
     def _row(self, name: str) -> pl.DataFrame:
@@ -195,6 +210,38 @@ def _read(path: Path) -> Workload:
     return read_parquet(path)
 
 
+def nodes_text(cluster: Cluster) -> str:
+    """The nodes of a cluster as JSON, for the column `cluster` of a run."""
+    return json.dumps({key: value for key, value in asdict(cluster).items() if key != "processors"}, sort_keys=True)
+
+
+def cluster_of(processors: int, text: str) -> Cluster:
+    """The cluster of a run: so many processors; with the nodes that the text names, if there is one."""
+    if not text:
+        return Cluster(processors)
+    said = json.loads(text)
+    kinds = tuple(
+        NodeKind(
+            str(kind["name"]), int(kind["count"]), tuple(map(int, kind["capacity"])), tuple(map(str, kind["features"]))
+        )
+        for kind in said["kinds"]
+    )
+    return Cluster(processors, tuple(map(str, said["resources"])), kinds, str(said["shared"]))
+
+
+def _placement(workload: Workload, cluster: Cluster, node: Ints | None, devices: Ints | None) -> Placement | None:
+    """Where the units of all jobs were; None where the run does not say."""
+    if node is None:
+        return None
+    first = requests_of(workload, cluster).first
+    devices = np.empty(0, np.int64) if devices is None else devices
+    if len(node) != first[-1] or len(devices) != (len(node) if cluster.shared else 0):
+        raise ValueError(f"{len(node)} nodes and {len(devices)} sets of devices for {first[-1]} units")
+    if node.min(initial=-1) < -1 or node.max(initial=-1) >= cluster.nodes:
+        raise ValueError(f"a node that is none of the {cluster.nodes}")
+    return Placement(first, node, devices)
+
+
 def _kind(value: Any) -> Any:
     import polars as pl
 
@@ -212,7 +259,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _numbers(column: pl.Series) -> Ints | None:
-    """The one list in a column of STARTS, as an array."""
+    """The one list in a column of STARTS or PLACES, as an array."""
     return None if column[0] is None else column[0].to_numpy()
 
 

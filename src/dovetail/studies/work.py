@@ -57,7 +57,7 @@ def _run(path: Path, task: Task) -> None:
     from dovetail.metrics import summarize
     from dovetail.predict.known import is_known
     from dovetail.studies.grid import code_hash, hash_of_files
-    from dovetail.studies.store import Store
+    from dovetail.studies.store import Store, nodes_text
 
     if task.code != code_hash():
         raise DovetailError("this worker has another version of Dovetail than the command that sent it the cell")
@@ -82,6 +82,8 @@ def _run(path: Path, task: Task) -> None:
         "versions": json.dumps(schedule.versions, sort_keys=True),
         **_pass_times(times),
     }
+    if schedule.cluster.kinds:
+        row["cluster"] = nodes_text(schedule.cluster)
     starts: dict[str, Ints | None] = {}
     if task.keep == "starts":
         starts["start"] = schedule.start
@@ -91,6 +93,8 @@ def _run(path: Path, task: Task) -> None:
             starts[key] = promised if bool(np.any(promised >= 0)) else None
         starts["accepted"] = schedule.accepted if len(schedule.accepted) else None
         starts["said"] = None if is_known(schedule.estimate) else schedule.said
+        if schedule.placement is not None:
+            starts |= {"node": schedule.placement.node, "devices": schedule.placement.devices}
     store.write(task.name, row, metrics, starts)
 
 
