@@ -164,6 +164,13 @@ def test_whole_nodes_side_by_side_are_one_rectangle() -> None:
     assert found.lanes.tolist() == [12]
 
 
+def test_no_rectangle_lies_on_two_kinds() -> None:
+    columns = {"submit": [0], "runtime": [5], "units": [40], "unit_cores": [1], "exclusive": [1]}
+    found = lay_on_nodes(placed(asking(columns, MIXED), MIXED), np.arange(1), MANY)
+    assert found is not None
+    assert (found.lane.tolist(), found.lanes.tolist()) == ([0, 32 * 16], [32 * 16, 8 * 32])
+
+
 def test_a_placement_that_cannot_be_is_refused() -> None:
     columns = {"submit": [0, 3], "runtime": [5, 5], "units": [1, 1], "unit_cores": [3, 2]}
     schedule = placed(asking(columns, ODD), ODD)
