@@ -10,6 +10,7 @@ import pytest
 
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.kernels import run as layout
+from dovetail.kernels.counted import Counted
 from dovetail.kernels.profile import LEAVES, LEAVES_MOST
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
@@ -117,7 +118,9 @@ def test_growing_in_a_long_queue(name: str) -> None:
     while not runs[0].advance(until):
         until += 5000
         longest = max(longest, int(runs[0].run.info[layout.WAITING]))
-        for p in (runs[0].cap.running, runs[0].cap.plan):
+        cap = runs[0].cap
+        assert isinstance(cap, Counted)
+        for p in (cap.running, cap.plan):
             most = max(most, int(p.mem[LEAVES]))
             assert p.mem[LEAVES] <= p.mem[LEAVES_MOST]
     assert outcome(runs[0]) == outcome(runs[1])

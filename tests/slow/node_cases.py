@@ -81,7 +81,7 @@ def _random_request(rng: random.Random, cluster: Cluster, machine: SlowNodes, pl
     """What a job asks for, made for one of the kinds so that it fits at least there, and the number of its feature."""
     all_kinds = (1 << len(cluster.kinds)) - 1
     if plain:
-        units = rng.choice((1, 1, 2, rng.randint(1, cluster.processors), cluster.processors))
+        units = rng.choice((1, 1, min(2, cluster.processors), rng.randint(1, cluster.processors), cluster.processors))
         need = (1,) + (0,) * (len(cluster.resources) - 1)
         return -1, NodeJob(0, (units,), 0, 0, units=units, need=need, kinds=all_kinds)
     aim = rng.choice(cluster.kinds)

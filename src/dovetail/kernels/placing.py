@@ -152,11 +152,11 @@ def amount(cap: Any, vector: Ints, base: int, skip_job: int) -> float:
 @inner
 def _shared_free(cap: Any, vector: Ints, base: int, below: int) -> float:
     """How much is free of the shared resource, in devices, on those with less than `below` parts free."""
-    parts = 0.0
+    parts = ZERO
     for d in range(cap.info[RESOURCES], cap.info[RESOURCES] + cap.info[DEVICES]):
         if vector[base + d] < below:
-            parts += vector[base + d] / WHOLE
-    return parts
+            parts += vector[base + d]
+    return parts / WHOLE
 
 
 @inner
