@@ -71,10 +71,7 @@ def _fill(fleet: Ints, kind_of: Ints, capacity: Ints) -> None:
         kind = kind_of[node]
         home = fleet[HEADS + kind]
         if home < 0:
-            seg = _new_segment(fleet, 0)
-            for w in range(fleet[WIDTH]):
-                fleet[seg + VALUES + w] = capacity[kind, w]
-            home = class_of(fleet, kind, seg, 0)
+            home = class_with(fleet, kind, capacity[kind])
         insert_node(fleet, home, node)
 
 
@@ -186,6 +183,15 @@ def class_of(fleet: Ints, kind: int, seg: int, now: int) -> int:
     if first >= 0:
         fleet[first + BEFORE] = home
     return home
+
+
+@inner
+def class_with(fleet: Ints, kind: int, vector: Ints) -> int:
+    """The class of this kind on whose nodes just so much is free, now and for ever."""
+    seg = _new_segment(fleet, ZERO)
+    for w in range(fleet[WIDTH]):
+        fleet[seg + VALUES + w] = vector[w]
+    return class_of(fleet, kind, seg, ZERO)
 
 
 @inner

@@ -34,6 +34,7 @@ from dovetail.kernels.fleet import (
     WIDTH,
     ZERO,
     changed,
+    class_with,
     copy_fleet,
     current,
     larger_fleet,
@@ -67,6 +68,7 @@ from dovetail.kernels.placing import (
     RUNS_BEFORE,
     SCRATCH,
     SEG_UNITS,
+    SHADOW,
     SHADOW_AT,
     SHARE,
     SHARED,
@@ -78,6 +80,7 @@ from dovetail.kernels.placing import (
     WILL_DO,
     count,
     fit,
+    least_free,
     pick,
 )
 from dovetail.kernels.run import NEVER
@@ -119,12 +122,16 @@ class Nodes(NamedTuple):
     free: Ints
     running: Ints
     plan: Ints
+    aside: Ints
+    """What is free for a job that outlives the shadow: as `free`, less what the job in the shadow will need."""
+    left: Ints
+    """By node of the job in the shadow: what is free when that starts, less what it needs; then when this was so."""
     scratch: Ints
     keys: Floats
 
     def copied(self) -> Nodes:
         """The same machine in the same state, on its own; what jobs need is shared."""
-        own = ("info", "rows", "placed", "pick", "pool", "unfit", "free", "running", "plan", "scratch", "keys")
+        own = ("info", "rows", "placed", "pick", "pool", "unfit", "free", "running", "plan", "aside", "left")
         return self._replace(**{name: getattr(self, name).copy() for name in own})
 
     def larger(self) -> Nodes:
@@ -174,13 +181,14 @@ def new_nodes(
     segments = len(kind_of) + 2 * int(most[min(jobs, known)]) + 16
     more = segments + 2 * int(most[min(foresight, known)])
     free, running, plan = (new_fleet(kind_of, capacity, n) for n in (2 * len(kind_of) + 16, segments, more))
+    left = np.full((len(kind_of), width + 1), -1)
     classes = len(kind_of) + len(capacity) + 2
     scratch = np.zeros((SCRATCH, max(more, classes, width)), np.int64)
     placed = np.full((2, int(first[-1])), -1, np.int64)
     return Nodes(
         info, capacity, total, rows, np.ascontiguousarray(need), types, first, placed, placed.copy(),
-        pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, scratch,
-        np.zeros((2, classes)),
+        pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, free.copy(), left,
+        scratch, np.zeros((2, classes)),
     )  # fmt: skip
 
 
@@ -292,14 +300,15 @@ def _runs(cap: Nodes, job: int, end: int) -> None:
 @inner
 def _start(cap: Nodes, job: int, now: int, end: int) -> None:
     picked = cap.rows[PICKED, job] == now
-    if not picked and cap.info[SHADOW_AT] == now:
-        _reserve(cap, job, now, end - now)
-        picked = True
+    shadow = not picked and cap.info[SHADOW_AT] == now
+    outlives = shadow and end > cap.info[SHADOW]
     if not picked:
-        pick(cap, cap.free, job, ZERO, _NEVER)
+        pick(cap, cap.aside if outlives else cap.free, job, ZERO, _NEVER)
     for unit in range(cap.first[job], cap.first[job + 1]):
         cap.placed[0, unit], cap.placed[1, unit] = cap.pick[0, unit], cap.pick[1, unit]
-    _apply(cap, cap.free, job, cap.placed, ZERO, ZERO, _NEVER, _TAKE, not picked)
+    _apply(cap, cap.free, job, cap.placed, ZERO, ZERO, _NEVER, _TAKE, not picked and not outlives)
+    if shadow:
+        _put_aside(cap, job, outlives)
     if end > now:
         _apply(cap, cap.running, job, cap.placed, now, now, end, _TAKE, False)
     _count_in_pool(cap, job, _TAKE)
@@ -462,20 +471,57 @@ def _unreserve(cap: Nodes, job: int, at: int, length: int) -> None:
 @inner
 def _shadow(cap: Nodes, job: int, now: int) -> int:
     # What the first in the queue leaves is not a number here: it gets its nodes. What runs only ever ends, so from
-    # now + 1 on the first fit is a fit for ever.
+    # now + 1 on the first fit is a fit for ever, and on the other nodes never less is free than now.
     _open_plan(cap, now)
-    at = _earliest_fit(cap, job, now + 1, _GIVE)
+    at = _earliest_fit(cap, job, now + 1, ONE)
     _reserve(cap, job, at, _NEVER - at)
-    cap.info[SHADOW_AT] = now
+    cap.info[SHADOW_AT], cap.info[SHADOW] = now, at
+    copy_fleet(cap.free, cap.aside)
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        node = cap.pick[0, unit]
+        least_free(cap.plan, cap.plan[cap.plan[AT_NODES] + node], at, at + 1, cap.left[node])
+        cap.left[node, cap.capacity.shape[1]] = now
+    _put_nodes_aside(cap, job, cap.pick, False)
     return at
+
+
+@inner
+def _put_aside(cap: Nodes, job: int, outlives: bool) -> None:
+    """A job that has just started takes its part of what is aside; if it outlives the shadow, of what is left then."""
+    width, resources = cap.capacity.shape[1], cap.info[RESOURCES]
+    for unit in range(cap.first[job], cap.first[job + 1] if outlives else cap.first[job]):
+        node = cap.placed[0, unit]
+        if cap.left[node, width] != cap.info[SHADOW_AT]:
+            continue
+        for w in range(width):
+            part = cap.need[job, w] if w < resources and w != cap.info[SHARED] else ZERO
+            if w >= resources:
+                part = cap.rows[SHARE, job] * ((cap.placed[1, unit] >> (w - resources)) & 1)
+            cap.left[node, w] = 0 if cap.rows[EXCLUSIVE, job] == 1 else cap.left[node, w] - part
+    _put_nodes_aside(cap, job, cap.placed, outlives)
+
+
+@inner
+def _put_nodes_aside(cap: Nodes, job: int, where: Ints, out: bool) -> None:
+    """Say anew what is aside on the nodes of a job: what is free now, and no more than what is left in the shadow."""
+    unit, last = cap.first[job], cap.first[job + 1]
+    width, vector = cap.capacity.shape[1], cap.scratch[VECTOR]
+    while unit < last:
+        node = where[0, unit]
+        home = cap.free[cap.free[AT_NODES] + node]
+        least_free(cap.free, home, ZERO, ONE, vector)
+        for w in range(width if cap.left[node, width] == cap.info[SHADOW_AT] else 0):
+            vector[w] = min(vector[w], cap.left[node, w])
+        move_node(cap.aside, node, class_with(cap.aside, cap.free[home + KIND], vector), out)
+        while unit < last and where[0, unit] == node:
+            unit += 1
 
 
 @inner
 def _beside(cap: Nodes, job: int, end: int, shadow: int) -> bool:
     if end <= shadow:
         return True
-    now = cap.info[PLAN_NOW]
-    return count(cap, cap.plan, job, now, end)
+    return count(cap, cap.aside, job, ZERO, _NEVER)
 
 
 @inner

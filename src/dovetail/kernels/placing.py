@@ -36,11 +36,12 @@ Floats = npt.NDArray[np.float64]
 FIRST_FIT, BEST_FIT, WORST_FIT, CONSOLIDATE, SCARCE, GRADIENT = range(6)
 
 # Positions in Nodes.info.
-RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES, RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW = range(11)
+RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES, RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW, SHADOW = range(12)
 """SHARED: which resource is shared; -1: none. TYPES: how many typical jobs stand behind the jobs. RUNNING_FIRST: the
 first of the jobs that run; DUE: none of them is expected to end before. EPOCH: how often something was given back.
-SHADOW_AT: when the first in the queue was last given a reservation. PLAN_NOW: when the plan begins."""
-INFO = 11
+SHADOW_AT: when the first in the queue was last given a reservation. SHADOW: when it would start. PLAN_NOW: when the
+plan begins."""
+INFO = 12
 
 # Rows of Nodes.rows, by job.
 UNITS, PER_NODE, EXCLUSIVE, WILL_DO, SHARE, REQUEST, UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED = range(10)
