@@ -10,6 +10,7 @@ from dovetail.errors import PolicyError, SettingError
 from dovetail.named import in_file, load, make, settings
 from dovetail.policies.base import Policy
 from dovetail.policies.deadline import DeadlineBackfilling
+from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
@@ -40,7 +41,7 @@ def policy(text: str) -> Policy:
         known = {"sweep": str}
     elif isinstance(made, DeadlineBackfilling):
         known = {"guard": _yes_no}
-    elif isinstance(made, Solver):
+    elif isinstance(made, Solver | Dispatch):
         known = made.settings()
     elif isinstance(made, Planner):
         known = {
@@ -74,20 +75,22 @@ def names() -> list[str]:
         *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
         "plan-deadline",
         *SOLVER_NAMES,
+        *DISPATCH_NAMES,
         *ALIASES,
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...,place=...",
         "conservative:sweep=...",
         "dbf:guard=no",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
+        "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
         "offline:... (knows the future), as plan",
         "path/to/file.py:Name",
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver:
+def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch:
     plain = ALIASES.get(name, name)
-    if solver := solver_named(plain):
+    if solver := solver_named(plain) or dispatch_named(plain):
         return solver
     if plain in ("plan", "offline"):
         return Planner(name=name) if plain == "plan" else Offline(name=name)

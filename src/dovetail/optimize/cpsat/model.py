@@ -54,7 +54,7 @@ def solve(
         raise ValueError(f"deterministic_s is above 0, got {deterministic_s}")
     if not len(problem):
         return Solution(np.empty(0, np.int64), nan, nan, "optimal", process_time() - begun)
-    _need_ortools()
+    need_ortools()
     best = _first(problem, objective, hint)
     coarse = _round(problem, objective, best, deterministic_s / 2, seed, idle, STEPS)
     best, left = coarse.best, deterministic_s - coarse.deterministic_s
@@ -151,7 +151,8 @@ def _proved(problem: Problem, objective: Objective, costs: Costs, frame: Frame, 
     return ratio.rho + min(answer.bound, 0.0) * under[0] / under[1]
 
 
-def _need_ortools() -> None:
+def need_ortools() -> None:
+    """Say what to install where OR-Tools is not."""
     try:
         import ortools.sat.python.cp_model  # noqa: F401
     except ImportError as missing:
