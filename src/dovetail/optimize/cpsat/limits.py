@@ -23,7 +23,7 @@ from ortools.sat.python import cp_model
 from dovetail.optimize.dispatch import DispatchProblem, Limits
 from dovetail.optimize.problem import Status
 
-WORK_PER_S: Final = {"pcp19": 0.02, "hcp19": 0.4, "pcp21": 0.1, "pcp21s": 0.1}
+WORK_PER_S: Final = {"pcp19": 0.02, "hcp19": 0.25, "pcp21": 0.1, "pcp21s": 0.1}
 """On the clock "work" a second is so much of CP-SAT's own count of work. It counts some work too low, and in each model
 another part; with these rates a second of each is about a second of the CPU (64 nodes, 40 to 100 jobs waiting)."""
 
