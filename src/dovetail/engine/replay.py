@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,7 @@ def replay(
     seed: int = 0,
     keep_promises: bool = False,
     event_by_event: bool = False,
+    charge_decisions: bool = False,
     progress: Progress | None = None,
 ) -> Schedule:
     """Let the workload happen again on a cluster under a policy.
@@ -53,6 +55,8 @@ def replay(
     17 and 18 make a job arrive at an earlier job's end plus think time. With `every_s`, passes are periodic.
     `keep_promises` writes down the reservations of list policies too (conservative backfilling always does).
     `event_by_event` asks the policy at each moment in Python even where the compiled replay could run it whole.
+    With `charge_decisions` the CPU time of each decision is added to the waits (event by event; no two such replays are
+    quite the same).
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
@@ -68,7 +72,7 @@ def replay(
         )
         if cluster.kinds and (isinstance(rule, ConservativeRule | DeadlineRule) or getattr(rule, "patient", -1) >= 0):
             raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes")
-    if isinstance(policy, RulePolicy) and rule is not None and not event_by_event and not policy.timed:
+    if isinstance(policy, RulePolicy) and rule is not None and not (event_by_event or policy.timed or charge_decisions):
         whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
         whole.on_news = said.told
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
@@ -76,11 +80,12 @@ def replay(
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
         return finished(whole, workload, cluster, policy, estimate, seed)
-    stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s)
+    clock = time.thread_time_ns if charge_decisions else None
+    stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
     made = _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
-    return replace(made, placement=stepper.placement)
+    return replace(made, placement=stepper.placement, charged_s=stepper.charged_s)
 
 
 def finished(

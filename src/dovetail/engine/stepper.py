@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,9 @@ MOST_WAKES: Final = 10_000
 @dataclass
 class Stepper:
     """A replay that asks a policy at each moment. `said`: who says run times, or one estimate per job. `see`, when
-    given, is shown every state and plan."""
+    given, is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
+    decides happens so much later, in whole seconds; what is left of a second counts for the next pass.
+    """
 
     workload: Workload
     cluster: Cluster
@@ -39,6 +41,9 @@ class Stepper:
     feedback: bool = False
     every_s: int = 0
     see: Callable[[State, Plan], None] | None = None
+    clock: Callable[[], int] | None = None
+    charged_s: float = 0.0
+    """Seconds that decisions took in all."""
     now: int = 0
     passes: int = 0
     started: int = 0
@@ -88,6 +93,8 @@ class Stepper:
                 self._pass()
 
     def _next(self) -> int | None:
+        if self.clock is not None and self._asked_last and (self._ended or self._arrived):
+            return self.now  # they came while the last decision was made
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
         self._wakes = self._wakes + 1 if not times else 0
         if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
@@ -171,12 +178,29 @@ class Stepper:
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
             deadline_s=self._deadline_s, **self._on_nodes(ended),
         )  # fmt: skip
+        began = self.clock() if self.clock is not None else 0
         plan = self.policy.decide(state)
+        if self.clock is not None:
+            self._charge((self.clock() - began) / 1e9)
+            if plan.wake is not None and plan.wake <= self.now:
+                plan = replace(plan, wake=self.now + 1)
         if not isinstance(plan, Plan):
             raise PolicyError(f"{self.policy.name}.decide returned {type(plan).__name__}: it must return a Plan")
         if self.see is not None:
             self.see(state, plan)
         self._carry_out(plan)
+
+    def _charge(self, seconds: float) -> None:
+        """Let the time that a decision took pass. Who ends or arrives meanwhile is known to the next pass."""
+        until = self.now + int(self.charged_s + seconds) - int(self.charged_s)
+        self.charged_s += seconds
+        while (times := [heap[0][0] for heap in (self._ends, self._coming) if heap]) and min(times) <= until:
+            self.now = min(times)
+            ended, arrived = self._end_jobs(), self._arrivals()
+            self._learn(ended, arrived)
+            self._ended += ended
+            self._arrived += arrived
+        self.now = until
 
     def _carry_out(self, plan: Plan) -> None:
         waiting = set(self._waiting)

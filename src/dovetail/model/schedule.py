@@ -21,6 +21,7 @@ class Schedule:
     `accepted` says what the policy made of each job's deadline: 1 accepted, 0 refused, -1 the job has none; empty where
     it was not asked.
     `placement`: the node of every unit, where the cluster's nodes are known.
+    `charged_s`: how long all decisions took together, where that was added to the waits.
     `clairvoyant`: the policy knew the run times and the submissions to come.
     """
 
@@ -39,6 +40,7 @@ class Schedule:
     clairvoyant: bool = False
     accepted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     placement: Placement | None = None
+    charged_s: float = 0.0
 
     @property
     def end(self) -> Ints:

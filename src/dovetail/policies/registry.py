@@ -14,6 +14,7 @@ from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
+from dovetail.policies.switch import Switch
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -43,6 +44,8 @@ def policy(text: str) -> Policy:
         known = {"guard": _yes_no}
     elif isinstance(made, Solver | Dispatch):
         known = made.settings()
+    elif isinstance(made, Switch):
+        known = made.settings(policy)
     elif isinstance(made, Planner):
         known = {
             "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
@@ -84,11 +87,12 @@ def names() -> list[str]:
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
         "offline:... (knows the future), as plan",
+        "switch:plain=...,mixed=...,many=...,jobs=...",
         "path/to/file.py:Name",
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch:
+def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch:
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain) or dispatch_named(plain):
         return solver
@@ -96,6 +100,9 @@ def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Pl
         return Planner(name=name) if plain == "plan" else Offline(name=name)
     if plain == "plan-deadline":
         return Planner(name=name, **PATIENT)
+    if plain == "switch":
+        many = ListPolicy("sjf", 1, place="scarce", name="sjf-easy:place=scarce")
+        return Switch(_built_in("hcp19"), _built_in("pcp21"), many, name=name)
     if plain == "conservative":
         return Conservative(name=name)
     if plain == "dbf":
