@@ -177,11 +177,17 @@ def class_of(fleet: Ints, kind: int, seg: int, now: int) -> int:
     first = fleet[HEADS + kind]
     fleet[home + KIND], fleet[home + COUNT], fleet[home + ROOT], fleet[home + FIRST] = kind, 0, -1, seg
     fleet[home + HASH], fleet[home + CHAIN] = code, fleet[slot]
-    fleet[home + BEFORE], fleet[home + AFTER] = -1, first
     fleet[slot] = home
-    fleet[HEADS + kind] = home
-    if first >= 0:
-        fleet[first + BEFORE] = home
+    # Behind the first, which is that of the idle nodes as long as there are any: whoever looks for room finds it soon.
+    if first < 0:
+        fleet[home + BEFORE], fleet[home + AFTER] = -1, -1
+        fleet[HEADS + kind] = home
+        return home
+    second = fleet[first + AFTER]
+    fleet[home + BEFORE], fleet[home + AFTER] = first, second
+    fleet[first + AFTER] = home
+    if second >= 0:
+        fleet[second + BEFORE] = home
     return home
 
 
