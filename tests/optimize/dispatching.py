@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from math import inf
 from random import Random
@@ -37,6 +38,8 @@ def random_dispatch(rng: Random, jobs: int) -> DispatchProblem:
             len(queue), now - rng.randint(0, 9), rng.randint(1, 3), rng.choice((1, 1, 2, 3)), need, bits,
             rng.choice((0, 0, 1)),
         )  # fmt: skip
+        if queue and rng.random() < 0.3:
+            job = replace(queue[-1], job=len(queue))  # one like the last
         try:
             DispatchProblem(now, cluster, (job,))
         except ValueError:

@@ -188,6 +188,35 @@ def test_positions_lost() -> None:
     assert positions_lost(problem, replace(answer, positions=())) == []
 
 
+def test_positions_are_not_lost_to_who_comes_after_or_to_itself() -> None:
+    cluster = by_node(("cores",), (NodeKind("plain", 1, (5,)),))
+    queue = (Queued(1, 0, 20, 1, (1,), 1), Queued(2, 0, 10, 1, (1,), 1), Queued(3, 0, 5, 1, (2,), 1))
+    problem, where = DispatchProblem(0, cluster, queue), ((0,), (0,), (0,))
+    # From 10 s on job 2 splits what is free, but job 3 would have ended; from 4 s on job 3 itself does, where it is.
+    after = Dispatched("feasible", 0.0, (0, 10, 20), where, (((1,),), ((3,),), ((0,),)))
+    itself = Dispatched("feasible", 0.0, (0, 20, 4), where, (((0,),), ((0,),), ((2,),)))
+    assert positions_lost(problem, after) == []
+    assert positions_lost(problem, itself) == []
+
+
+def test_an_extension_adds_what_is_missing_and_a_restart_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dovetail.optimize.cpsat import limits as search
+
+    given: list[float] = []
+    real = search._solver
+
+    def watched(limits: Limits, limit: float, work_per_s: float) -> object:
+        given.append(limit)
+        return real(limits, 1e-9, work_per_s)  # which finds nothing
+
+    monkeypatch.setattr(search, "_solver", watched)
+    problem = random_dispatch(Random(5), 8)
+    for model, shares in (("pcp19", [1, 2, 4, 8]), ("hcp19", [1, 2, 4, 8]), ("pcp21", [1, 1, 2, 4])):
+        given.clear()
+        assert solve_dispatch(problem, model, Limits(1, 8)).extensions == 3
+        assert given == shares
+
+
 def test_positions_cost_something_now_and_then() -> None:
     """PCP'21 is stricter than nodes are: some problem shows it."""
     problem = DispatchProblem(
