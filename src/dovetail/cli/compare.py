@@ -10,7 +10,18 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.prepare import Estimate, Filters, Json, Overrun, Scenarios, load, need_jobs, say
+from dovetail.cli.prepare import (
+    ClusterName,
+    Estimate,
+    Filters,
+    Json,
+    Overrun,
+    Scenarios,
+    load,
+    need_jobs,
+    nodes_named,
+    say,
+)
 from dovetail.cli.replay import replayed, warmed
 from dovetail.cli.report import Out, Pair, told
 from dovetail.errors import SettingError
@@ -23,6 +34,7 @@ def compare_command(
     ],
     estimate: Estimate = "limit",
     processors: Annotated[int | None, typer.Option(min=1, max=10**9, help="Size of the cluster.")] = None,
+    cluster: ClusterName = None,
     seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
     filters: Filters = None,
     scenarios: Scenarios = None,
@@ -43,17 +55,19 @@ def compare_command(
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
     chosen = [policy_named(name) for name in policies]
+    nodes = nodes_named(cluster, processors)
     for one in chosen:
-        warmed(one)
-    workload = load(trace, filters, scenarios, overrun, seed, processors)
+        warmed(one, nodes is not None)
+    workload = load(trace, filters, scenarios, overrun, seed, processors, nodes)
     need_jobs(workload)
-    schedules = [replayed(workload, one, estimate, seed)[0] for one in chosen]
+    schedules = [replayed(workload, one, estimate, seed, cluster=nodes)[0] for one in chosen]
     case = of_schedules([replace(one, policy=name) for one, name in zip(schedules, policies, strict=True)], pair)
     title = f"{workload.name}: " + " and ".join(policies)
     thanks = tuple(filter(None, [workload.provenance.acknowledge]))
     steps = tuple(f"{s.name}: {s.removed:,} removed, {s.changed:,} changed" for s in workload.provenance.steps)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
     command += ["--processors", str(processors)] if processors else []
+    command += ["--cluster", Path(cluster).name] if cluster else []
     command += [word for one in filters or () for word in ("--filter", one)]
     command += [word for one in scenarios or () for word in ("--scenario", one)]
     command += ["--overrun", overrun, "--seed", str(seed)]

@@ -15,6 +15,7 @@ from dovetail.errors import SettingError
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dovetail.model.cluster import Cluster
     from dovetail.model.workload import Workload
 
 Filters = Annotated[
@@ -28,6 +29,14 @@ Scenarios = Annotated[
         "-s",
         metavar="NAME=VALUE",
         help="scale-load=1.2, span=0d..30d, sample=0.1, ...; repeat.",
+    ),
+]
+ClusterName = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME|FILE",
+        help="Nodes to run on: eurora, kit-fh2, a TOML file, or Alibaba's list of nodes.",
     ),
 ]
 Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
@@ -45,21 +54,46 @@ def load(
     overrun: str,
     seed: int,
     processors: int | None = None,
+    cluster: Cluster | None = None,
 ) -> Workload:
-    """Read a trace, clean it for a machine of that size, and put it through the scenarios."""
+    """Read a trace, clean it for a machine of that size, and put it through the scenarios. On a cluster of nodes, jobs
+    that would not fit even there are set aside in the end."""
     from dataclasses import replace
 
-    from dovetail.workloads.clean import clean
+    from dovetail.workloads.clean import clean, fits_nodes
     from dovetail.workloads.scenario import apply
     from dovetail.workloads.source import read_workload
 
     workload = read_workload(path)
+    if cluster is not None:
+        processors = cluster.processors
     if processors is not None:
         workload = replace(workload, processors=processors)
     workload = clean(workload, [f"standard:overrun={overrun}"] if filters is None else filters)
     for scenario in scenarios or ():
         workload = apply(workload, scenario, seed=seed)
-    return workload
+    return workload if cluster is None else fits_nodes(workload, cluster)
+
+
+def nodes_named(name: str | None, processors: int | None = None) -> Cluster | None:
+    """The cluster of nodes that is asked for; None: processors are only counted."""
+    from dovetail.workloads.clusters import cluster_named
+
+    if name is None:
+        return None
+    if processors is not None:
+        raise SettingError(
+            f"--processors {processors} and --cluster {name}: the nodes say how many processors there are"
+        )
+    return cluster_named(name)
+
+
+def machine_in_words(cluster: Cluster) -> str:
+    """How large a cluster is: 64 nodes in 3 kinds, 1,024 cores."""
+    if not cluster.kinds:
+        return f"{cluster.processors:,} processors"
+    kinds = f" in {len(cluster.kinds)} kinds" if len(cluster.kinds) > 1 else ""
+    return f"{cluster.nodes:,} node{'s' * (cluster.nodes > 1)}{kinds}, {cluster.processors:,} cores"
 
 
 def need_jobs(workload: Workload) -> None:
@@ -68,7 +102,7 @@ def need_jobs(workload: Workload) -> None:
         gone = "; ".join(f"{count:,}: {reason}" for reason, count in workload.set_aside.counts().items())
         raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'})")
     if workload.processors < 1:
-        raise SettingError(f"{workload.name} does not say how large its machine is: give --processors")
+        raise SettingError(f"{workload.name} does not say how large its machine is: give --processors or --cluster")
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.prepare import (
+    ClusterName,
     Estimate,
     Filters,
     Json,
     Overrun,
     Scenarios,
     load,
+    machine_in_words,
     need_jobs,
     new_table,
+    nodes_named,
     print_json,
     say,
 )
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from dovetail.model.cluster import Cluster
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Workload
 
@@ -55,6 +59,7 @@ def replay_command(
     processors: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Size of the cluster; default: the trace's own.")
     ] = None,
+    cluster: ClusterName = None,
     seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
     filters: Filters = None,
     scenarios: Scenarios = None,
@@ -91,19 +96,20 @@ def replay_command(
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
+    nodes = nodes_named(cluster, processors)
     for chosen in policies:
-        warmed(chosen)
+        warmed(chosen, nodes is not None)
     written: set[str] = set()
     for path in traces:
         clock = time.process_time()
-        workload = load(path, filters, scenarios, overrun, seed, processors)
+        workload = load(path, filters, scenarios, overrun, seed, processors, nodes)
         need_jobs(workload)
         read_s = time.process_time() - clock
         if not as_json:
-            _introduce(workload, estimate)
+            _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, nodes)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -117,41 +123,49 @@ def replay_command(
                 _write(schedule, out, written, as_json)
         if not as_json:
             _table(rows)
+            if nodes is not None:
+                _node_table(rows, nodes)
             if "deadline_jobs" in rows[0]["metrics"]:
                 _deadline_table(rows)
             if gaps:
                 _gap_table(rows)
 
 
-def _introduce(workload: Workload, estimate: str) -> None:
+def _introduce(workload: Workload, estimate: str, nodes: Cluster | None) -> None:
+    from dovetail.model.cluster import Cluster
     from dovetail.units import duration, printable
 
     span = duration(int(workload.submit[-1] - workload.submit[0])) if len(workload) else "0 s"
     gone = len(workload.set_aside)
+    machine = machine_in_words(nodes or Cluster(workload.processors))
     say(
-        f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {workload.processors:,}"
-        f" processors, estimate: {estimate}" + (f"; {gone:,} jobs set aside (see workload describe)" if gone else "")
+        f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {machine}, estimate: {estimate}"
+        + (f"; {gone:,} job{'s' * (gone > 1)} set aside (see workload describe)" if gone else "")
     )
 
 
-def warmed(policy: Any) -> None:
+def warmed(policy: Any, nodes: bool = False) -> None:
     """Compile, if this machine has not yet, and say so: it takes a while, once."""
     from dovetail.engine.replay import compiled, warm
 
-    if not compiled(policy):
-        say("Compiling the kernels for this machine, once: about half a minute.")
-    warm(policy)
+    if not compiled(policy, nodes):
+        say(f"Compiling the kernels for this machine, once: about {'a' if nodes else 'half a'} minute.")
+    warm(policy, nodes)
 
 
 def replayed(
-    workload: Workload, policy: Any, estimate: str, seed: int, feedback: bool = False, every_s: int = 0
+    workload: Workload,
+    policy: Any,
+    estimate: str,
+    seed: int,
+    feedback: bool = False,
+    every_s: int = 0,
+    cluster: Cluster | None = None,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
-    from dovetail.model.cluster import Cluster
     from dovetail.policies.base import RulePolicy
 
-    cluster = Cluster(workload.processors)
     slow = not isinstance(policy, RulePolicy)
     with _progress(len(workload), policy.name, slow or len(workload) >= _LONG) as tell:
         clock = time.process_time()
@@ -190,12 +204,15 @@ def _progress(jobs: int, name: str, wanted: bool) -> Iterator[Callable[[int], No
 
 def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> dict[str, Any]:
     from dovetail.metrics import summarize
+    from dovetail.studies.store import nodes_of
 
+    nodes = {"nodes": schedule.cluster.nodes, "cluster": nodes_of(schedule.cluster)} if schedule.cluster.kinds else {}
     return {
         "trace": schedule.workload.name,
         "policy": schedule.policy,
         "estimate": schedule.estimate,
         "processors": schedule.cluster.processors,
+        **nodes,
         "jobs": len(schedule.workload),
         "passes": schedule.passes,
         "seed": schedule.seed,
@@ -297,6 +314,31 @@ def _table(rows: list[dict[str, Any]]) -> None:
         console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
         console.print("policy *: knows the run times and the submissions to come, as nobody could.")
+
+
+def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
+    """How much of each resource was in use, and how much of it lay idle where no core was free."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    from dovetail.units import printable
+
+    columns = [(f"utilization_{name}", f"in use:\n{name}") for name in cluster.resources[:1]]
+    columns += [(f"utilization_{name}", f"\n{name}") for name in cluster.resources[1:]]
+    columns += [
+        (f"stranded_{name}", f"{'' if at else 'stranded:'}\n{name}") for at, name in enumerate(cluster.resources[1:])
+    ]
+    table = new_table(["policy"], (title for _, title in columns))
+    for row in rows:
+        values = [row["metrics"][key] for key, _ in columns]
+        cells = (f"{100 * value:.1f} %" if isfinite(value) else "none" for value in values)
+        table.add_row(escape(printable(row["policy"], 40)), *cells)
+    console = Console(width=1_000)
+    console.print(table)
+    console.print(
+        "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
+        " that was free on nodes without a free core, while somebody waited."
+    )
 
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:

@@ -129,7 +129,7 @@ def _show_case(case: Case) -> None:
         table.add_row(escape(printable(entry.policy, 60)), *cells)
     console = Console(width=1_000)
     over = f"; changes with 95 % intervals over {case.pairing}" if case.pairing else "; no statistics: too few pairs"
-    console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.processors:,} processors{over}", markup=False)
+    console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}", markup=False)
     console.print(table)
     for remark in case.remarks:
         console.print(printable(remark, 500), markup=False)

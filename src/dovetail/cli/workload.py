@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, print_json, say
+from dovetail.cli.prepare import ClusterName, Filters, Json, Overrun, Scenarios, load, nodes_named, print_json, say
 
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
@@ -22,14 +22,16 @@ def describe_command(
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
     seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw at random.")] = 0,
+    cluster: ClusterName = None,
     lines: Annotated[
         bool, typer.Option("--lines", help="List every job that was set aside, with line and reason.")
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Say what is in a trace, and what was set aside and why."""
+    nodes = nodes_named(cluster)
     for path in traces:
-        workload = load(path, filters, scenarios, overrun, seed)
+        workload = load(path, filters, scenarios, overrun, seed, cluster=nodes)
         facts = _facts(workload)
         if lines:
             aside = workload.set_aside

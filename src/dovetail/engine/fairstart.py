@@ -38,7 +38,7 @@ def fair_starts(
         raise SettingError("fair starts are measured for the built-in policies: they need a replay that can be forked")
     n = len(workload)
     rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)), seed=seed)
-    trunk = new_replay(workload, cluster, rule, estimate, room=64)
+    trunk = new_replay(workload, cluster, rule, estimate, room=64, place=policy.place)
     rng = np.random.Generator(np.random.PCG64(seed))
     wanted = np.arange(n) if sample is None or sample >= n else np.sort(rng.choice(n, sample, replace=False))
     fair = np.full(n, -1, np.int64)

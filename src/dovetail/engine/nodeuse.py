@@ -39,7 +39,7 @@ class NodeUse:
         nodes = np.asarray(plan.nodes.get(job, ()), np.int64)
         devices = np.asarray(plan.devices.get(job, [0] * units), np.int64)
         if len(nodes) != units or len(devices) != units:
-            return f"on {len(nodes)} nodes: it has {units} units, and its plan names the node of each"
+            return f"on {len(nodes)} nodes: it has {units} units, and its plan must name the node of each (Plan.nodes)"
         if bool((nodes < 0).any()) or bool((nodes >= self.cluster.nodes).any()):
             return f"on a node that does not exist: they are numbered from 0 to {self.cluster.nodes - 1}"
         if not bool(np.all(asked.kinds[job] >> self.cluster.kind_of[nodes] & 1)):

@@ -19,15 +19,16 @@ from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
 from dovetail.kernels.nodes import Nodes, fit_idle
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule
+from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule
 from dovetail.kernels.run import Floats
-from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.request import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 from dovetail.policies.machine import new_machine
+from dovetail.policies.solver import Solver
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
@@ -61,8 +62,6 @@ def replay(
     if cluster is None:
         cluster = Cluster(workload.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
-    if cluster.kinds and getattr(policy, "place", "") == "gradient" and not cluster.typical:
-        cluster = replace(cluster, typical=typical(requests_of(workload, cluster)))
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     rule = None
@@ -70,8 +69,7 @@ def replay(
         rule = policy.rule(
             every_s=every_s, bounded=said.bounded, stop_for_news=said.asked, keep=keep_promises, seed=seed
         )
-        if cluster.kinds and (isinstance(rule, ConservativeRule | DeadlineRule) or getattr(rule, "patient", -1) >= 0):
-            raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes")
+    cluster = made_ready(cluster, workload, policy, rule)
     if isinstance(policy, RulePolicy) and rule is not None and not (event_by_event or policy.timed or charge_decisions):
         whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
         whole.on_news = said.told
@@ -127,6 +125,24 @@ def checked(
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
         estimate = "runtime"
     return said_by(workload, estimate)
+
+
+def made_ready(cluster: Cluster, workload: Workload, policy: Policy, rule: Rule | None) -> Cluster:
+    """The cluster with all that the policy asks of it. On nodes, a policy that cannot run there is refused."""
+    if not cluster.kinds:
+        return cluster
+    _check_for_nodes(policy, rule)
+    if getattr(policy, "place", "") == "gradient" and not cluster.typical:
+        return replace(cluster, typical=typical(requests_of(workload, cluster)))
+    return cluster
+
+
+def _check_for_nodes(policy: Policy, rule: Rule | None) -> None:
+    instead = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
+    if isinstance(rule, ConservativeRule | DeadlineRule) or getattr(rule, "patient", -1) >= 0:
+        raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes: {instead}")
+    if isinstance(policy, Solver):
+        raise SettingError(f"{policy.name} counts processors and knows nothing of nodes: {instead}")
 
 
 def check(workload: Workload, cluster: Cluster) -> None:
@@ -203,23 +219,27 @@ def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int
     return keys
 
 
-def warm(policy: Policy) -> None:
-    """Make sure that the kernels which this policy needs are compiled (and remember that they are)."""
-    marker = _marker(policy)
+def warm(policy: Policy, nodes: bool = False) -> None:
+    """Make sure that the kernels which this policy needs, perhaps on nodes, are compiled (and remember it)."""
+    marker = _marker(policy, nodes)
     if marker is None:
         return
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
-    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy)
+    cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
+    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy, cluster=cluster)
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
 
 
-def compiled(policy: Policy) -> bool:
-    """Whether this machine has compiled what the policy needs."""
-    marker = _marker(policy)
+def compiled(policy: Policy, nodes: bool = False) -> bool:
+    """Whether this machine has compiled what the policy needs. A policy that cannot run on nodes is refused."""
+    marker = _marker(policy, nodes)
     return marker is None or marker.exists()
 
 
-def _marker(policy: Policy) -> Path | None:
-    return CACHE / f"warm-{type(policy.rule()).__name__}" if isinstance(policy, RulePolicy) else None
+def _marker(policy: Policy, nodes: bool) -> Path | None:
+    rule = policy.rule() if isinstance(policy, RulePolicy) else None
+    if nodes:
+        _check_for_nodes(policy, rule)
+    return None if rule is None else CACHE / f"warm-{type(rule).__name__}{'-nodes' if nodes else ''}"

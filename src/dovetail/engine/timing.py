@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.engine.replay import checked, finished, replay
+from dovetail.engine.replay import checked, finished, made_ready, replay
 from dovetail.engine.said import Said
 from dovetail.engine.whole import Replay, new_replay
 from dovetail.errors import SettingError
@@ -59,6 +59,8 @@ def timed_replay(
     if cluster is None:
         cluster = Cluster(workload.processors)
     if not isinstance(policy, RulePolicy) or policy.timed:
+        rule = policy.rule(seed=seed) if isinstance(policy, RulePolicy) else None
+        cluster = made_ready(cluster, workload, policy, rule)
         watch = _Watched(policy, policy.name)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
@@ -66,7 +68,8 @@ def timed_replay(
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     rule = policy.rule(bounded=said.bounded, stop_for_news=True, seed=seed)
-    whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback)
+    cluster = made_ready(cluster, workload, policy, rule)
+    whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
     times = _stepped(whole, said)
     return finished(whole, workload, cluster, policy, estimate, seed), times
 

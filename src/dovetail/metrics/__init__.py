@@ -19,6 +19,7 @@ from dovetail.metrics.jobs import (
     spread,
     weighted_wait_s,
 )
+from dovetail.metrics.nodes import of_nodes
 from dovetail.metrics.summary import summarize
 from dovetail.metrics.system import (
     Timeline,
@@ -58,6 +59,7 @@ __all__ = [
     "mean_queue_processors",
     "mean_wait_s",
     "of_deadlines",
+    "of_nodes",
     "outcomes",
     "pasf_s",
     "slowdown",

@@ -6,6 +6,7 @@ from dovetail.metrics import fairness, jobs, system
 from dovetail.metrics.classes import NARROW, SHORT_S, classes
 from dovetail.metrics.deadlines import of_deadlines
 from dovetail.metrics.exact import Floats
+from dovetail.metrics.nodes import of_nodes
 from dovetail.model.schedule import Schedule
 
 
@@ -18,14 +19,16 @@ def summarize(
     narrow: int = NARROW,
 ) -> dict[str, float]:
     """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order; those of deadlines
-    only where jobs have some.
+    only where jobs have some, those of nodes only where the nodes of jobs are known.
 
     Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
     the metrics over jobs and to the classes, not to the cluster and its queue.
     """
+    line = system.timeline(schedule)
     return {
         **_of_jobs(schedule, counting, bound_s, short_s, narrow),
-        **_of_system(system.timeline(schedule)),
+        **_of_system(line),
+        **of_nodes(schedule, line),
         **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
     }
 

@@ -95,7 +95,7 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
         kinds[feature == number] = sum(1 << k for k in will_do)
     return Requests(
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
-        np.maximum(workload.get("per_node"), 0), np.maximum(workload.get("exclusive"), 0), kinds,
+        np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1), kinds,
     )  # fmt: skip
 
 

@@ -43,10 +43,19 @@ class Case:
     """What a reader of this case must know: what was left out, and why nothing could be compared."""
     with_limits: Callable[[], Schedule] | None = None
     """Reads the schedule of the baseline with the limits as estimates; None where there is none, or this is it."""
+    nodes: int = 0
+    """How many nodes the processors are on; 0 where they are only counted."""
 
     @property
     def title(self) -> str:
         return ", ".join(part for part in (self.trace, self.detail, f"estimate: {self.estimate}") if part)
+
+    @property
+    def machine(self) -> str:
+        """How large it is, in words."""
+        if not self.nodes:
+            return f"{self.processors:,} processors"
+        return f"{self.nodes:,} node{'s' * (self.nodes > 1)} with {self.processors:,} cores"
 
 
 @dataclass(frozen=True)

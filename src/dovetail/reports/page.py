@@ -128,7 +128,7 @@ def _section(at: int, case: Case) -> Section:
     return Section(
         id=f"case-{at}",
         title=named(case.title, 200),
-        facts=f"{case.jobs:,} jobs{span}, {case.processors:,} processors",
+        facts=f"{case.jobs:,} jobs{span}, {case.machine}",
         table=of_case(case),
         base=named(case.entries[0].policy) if case.entries else "",
         pairing=named(case.pairing) or "pairs",

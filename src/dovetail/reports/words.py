@@ -47,7 +47,7 @@ def setting(case: Case) -> str:
     """Where a case happened: On KTH-SP2 (28,481 jobs over 339 d 4 h, 100 processors) with run times known."""
     where = ", ".join(named(part) for part in (case.trace, case.detail) if part)
     span = f" over {duration(case.span_s)}" if case.span_s > 0 else ""
-    return f"On {where} ({case.jobs:,} jobs{span}, {case.processors:,} processors) {_told(case.estimate)}"
+    return f"On {where} ({case.jobs:,} jobs{span}, {case.machine}) {_told(case.estimate)}"
 
 
 def _told(estimate: str) -> str:

@@ -18,7 +18,7 @@ from dovetail.metrics.jobs import outcomes
 from dovetail.metrics.summary import summarize
 from dovetail.model.schedule import Schedule
 from dovetail.reports.content import Case, Content, Entry
-from dovetail.studies.store import FACTS, Store
+from dovetail.studies.store import FACTS, Store, cluster_of
 from dovetail.units import duration
 
 PAIRINGS: Final = ("runs", "weeks", "users")
@@ -118,6 +118,7 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: S
         estimate=rows[0]["estimate"],
         jobs=sum(len(work) for work in works),
         processors=rows[0]["processors"],
+        nodes=cluster_of(rows[0]["processors"], rows[0].get("cluster") or "").nodes,
         span_s=sum(int(work.submit[-1] - work.submit[0]) for work in works),
         entries=tuple(
             Entry(
@@ -198,6 +199,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
         estimate=first.estimate,
         jobs=len(first.workload),
         processors=first.cluster.processors,
+        nodes=first.cluster.nodes,
         span_s=int(first.workload.submit[-1] - first.workload.submit[0]),
         entries=tuple(
             Entry(one.policy, summarize(one), 1, versus.get(one.policy, {}), partial(_itself, one)) for one in schedules

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from dovetail.engine.replay import replay
-from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.studies.grid import Task
-from dovetail.studies.store import Store
+from dovetail.studies.store import Store, cluster_of
 
 PROBE = 500
 """Jobs of a probe, taken from the middle of a workload, where the queue is more like the usual one."""
@@ -64,7 +63,7 @@ def _probe(task: Task, workload: Workload) -> float:
     clock = time.process_time()
     try:
         replay(
-            workload, policy(task.policy), cluster=Cluster(task.processors), estimate=task.estimate,
+            workload, policy(task.policy), cluster=cluster_of(task.processors, task.cluster), estimate=task.estimate,
             feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
         )  # fmt: skip
     except (Exception, SystemExit):  # a policy is the user's code and may raise anything

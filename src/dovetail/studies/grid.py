@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
 from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
+from dovetail.studies.store import nodes_text
 from dovetail.units import parse_duration
-from dovetail.workloads.clean import clean
+from dovetail.workloads.clean import clean, fits_nodes
+from dovetail.workloads.clusters import cluster_named
 from dovetail.workloads.scenario import RANDOM, apply, span, stretches
 from dovetail.workloads.source import read_workload
 from dovetail.workloads.synthetic import lublin
@@ -80,11 +83,15 @@ class Task:
     every_s: int
     keep: str
     pass_times: bool
+    cluster: str = ""
+    """The nodes, as store.nodes_text writes them; empty: processors are only counted."""
 
     @cached_property
     def name(self) -> str:
         """Hash of the cell and of the code that matters. Where a user's file lies is not part of it."""
         matters = {key: value for key, value in asdict(self).items() if key not in ("policy", "estimate")}
+        if not self.cluster:  # so that runs without nodes are called as they were before there were any
+            del matters["cluster"]
         return hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -123,8 +130,11 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     used: set[int] = set()
     seen: set[str] = set()
     for position, trace in enumerate(study.traces):
+        given = trace.cluster
         try:
-            for scenario, seeds, label, workload in _workloads(study, trace, folder):
+            cluster = cluster_named(_place(trace.cluster), folder) if trace.cluster else None
+            nodes, given = "" if cluster is None else nodes_text(cluster), trace.path
+            for scenario, seeds, label, workload in _workloads(study, trace, cluster, folder):
                 if len(tasks) + len(study.estimates) * len(study.policies) * len(seeds) > MOST_CELLS:
                     raise SettingError(f"the study has more than {MOST_CELLS:,} cells")
                 if workload.digest() not in seen:
@@ -137,10 +147,10 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                             if _wanted(cell, study, used):
                                 facts = (code, workload.digest(), workload.processors, len(workload))
                                 whose = (*named[policy], *named[estimate])
-                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times))
+                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times, nodes))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
-            line = line_of(text, ("traces", position), trace.path)
+            line = line_of(text, ("traces", position), given)
             if isinstance(error, _ScenarioError):
                 line = line_of(text, ("scenarios",), error.step)
             raise InputError(path, line, f"trace {trace.label!r}: {error}") from error
@@ -148,41 +158,51 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     return tasks
 
 
-def _workloads(study: Study, trace: Trace, folder: Path) -> Iterator[tuple[str, list[int], str, Workload]]:
-    """Scenario, the seeds that share it, span and workload of every cell of a trace."""
-    where = expandvars(trace.path)
+def _place(path: str) -> str:
+    """A path with the variables of the environment in it replaced."""
+    where = expandvars(path)
     if "$" in where:
         raise SettingError(f"{where}: the environment has no such variable; set it to the folder that is meant")
-    source = None if trace.generate else read_workload(folder / Path(where).expanduser())
+    return where
+
+
+def _workloads(
+    study: Study, trace: Trace, cluster: Cluster | None, folder: Path
+) -> Iterator[tuple[str, list[int], str, Workload]]:
+    """Scenario, the seeds that share it, span and workload of every cell of a trace."""
+    source = None if trace.generate else read_workload(folder / Path(_place(trace.path)).expanduser())
     for steps in study.scenarios:
         every = [*trace.scenarios, *steps]
         draws = source is None or any(step.partition("=")[0].strip() in RANDOM for step in every)
         for seeds in [[seed] for seed in study.seeds] if draws else [study.seeds]:
-            workload = _prepared(source, trace, seeds[0])
+            workload = _prepared(source, trace, seeds[0], cluster)
             for step in steps:
                 try:
                     workload = apply(workload, step, seed=seeds[0])
                 except SettingError as error:
                     raise _ScenarioError(step, str(error)) from error
+            if cluster is not None:
+                workload = fits_nodes(workload, cluster)
             if not len(workload):
                 raise SettingError("no jobs are left to replay")
             for label, part in _spans(study, workload):
                 yield " ".join(steps), seeds, label, part
 
 
-def _prepared(source: Workload | None, trace: Trace, seed: int) -> Workload:
+def _prepared(source: Workload | None, trace: Trace, seed: int, cluster: Cluster | None = None) -> Workload:
     """A trace as it is in every cell: cleaned, and with its own scenarios done."""
     if source is None:
         made = trace.generate
         assert made is not None  # noqa: S101 - a trace has one or the other (spec)
         source = lublin(made.jobs, made.processors, seed=seed, load=made.load, kind=made.kind)
-    if trace.processors is not None:
-        source = replace(source, processors=trace.processors)
+    processors = trace.processors if cluster is None else cluster.processors
+    if processors is not None:
+        source = replace(source, processors=processors)
     workload = clean(replace(source, name=trace.label), trace.filters)
     for scenario in trace.scenarios:
         workload = apply(workload, scenario, seed=seed)
     if workload.processors < 1:
-        raise SettingError("it does not say how large its machine is: give `processors`")
+        raise SettingError("it does not say how large its machine is: give `processors` or a `cluster`")
     return workload
 
 

@@ -44,11 +44,13 @@ class Outcome:
 
 def warm_up(tasks: Sequence[Task], say: Callable[[str], None]) -> None:
     """Compile the kernels that the policies need, once, here: workers then find them in the cache."""
-    policies = [policy(text) for text in dict.fromkeys(task.policy for task in tasks)]
-    if not all(compiled(one) for one in policies):
-        say("Compiling the kernels for this machine, once: about half a minute.")
-    for one in policies:
-        warm(one)
+    wanted = dict.fromkeys((task.policy, bool(task.cluster)) for task in tasks)
+    policies = [(policy(text), nodes) for text, nodes in wanted]
+    known = [compiled(one, nodes) for one, nodes in policies]  # one that cannot run there is refused here
+    if not all(known):
+        say("Compiling the kernels for this machine, once: about half a minute, or a minute for nodes.")
+    for one, nodes in policies:
+        warm(one, nodes)
 
 
 def run_missing(

@@ -67,6 +67,14 @@ class Trace(_Part):
     scenarios: Texts = []
     """Done to this trace in every cell, before the scenario of the cell."""
     processors: int | None = Field(default=None, ge=1, le=10**9)
+    cluster: str = ""
+    """Nodes: a name that workloads/clusters.py knows, or a file, found as `path` is."""
+
+    @model_validator(mode="after")
+    def _one_machine(self) -> Trace:
+        if self.cluster and self.processors is not None:
+            raise ValueError("a trace has either `processors` or a `cluster`, whose nodes say how many there are")
+        return self
 
     @model_validator(mode="after")
     def _one_source(self) -> Trace:

@@ -149,7 +149,7 @@ class Store:
         try:
             cluster = cluster_of(row["processors"], row.get("cluster") or "")
             placement = _placement(workload, cluster, row["node"], row["devices"])
-        except (DovetailError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (DovetailError, ValueError) as error:
             rule = f"its nodes are damaged: {error!r}; delete it and run the study again"
             raise InputError(self._runs / f"{name}.parquet", 0, rule) from error
         return Schedule(
@@ -210,23 +210,32 @@ def _read(path: Path) -> Workload:
     return read_parquet(path)
 
 
+def nodes_of(cluster: Cluster) -> dict[str, Any]:
+    """The nodes of a cluster as plain values."""
+    return {key: value for key, value in asdict(cluster).items() if key != "processors"}
+
+
 def nodes_text(cluster: Cluster) -> str:
     """The nodes of a cluster as JSON, for the column `cluster` of a run."""
-    return json.dumps({key: value for key, value in asdict(cluster).items() if key != "processors"}, sort_keys=True)
+    return json.dumps(nodes_of(cluster), sort_keys=True)
 
 
 def cluster_of(processors: int, text: str) -> Cluster:
     """The cluster of a run: so many processors; with the nodes that the text names, if there is one."""
     if not text:
         return Cluster(processors)
-    said = json.loads(text)
-    kinds = tuple(
-        NodeKind(
-            str(kind["name"]), int(kind["count"]), tuple(map(int, kind["capacity"])), tuple(map(str, kind["features"]))
-        )
-        for kind in said["kinds"]
-    )
-    return Cluster(processors, tuple(map(str, said["resources"])), kinds, str(said["shared"]))
+    try:
+        said = json.loads(text)
+        kinds = tuple(
+            NodeKind(
+                str(kind["name"]), int(kind["count"]), tuple(map(int, kind["capacity"])),
+                tuple(map(str, kind["features"])),
+            )
+            for kind in said["kinds"]
+        )  # fmt: skip
+        return Cluster(processors, tuple(map(str, said["resources"])), kinds, str(said["shared"]))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DovetailError(f"the nodes of a run are damaged: {error!r}; delete it and run the study again") from error
 
 
 def _placement(workload: Workload, cluster: Cluster, node: Ints | None, devices: Ints | None) -> Placement | None:

@@ -102,10 +102,10 @@ def _replayed(workload: Workload, task: Task) -> tuple[Schedule, PassTimes | Non
     """The schedule of a task, and the times of its passes if it asks for them."""
     from dovetail.engine.replay import replay
     from dovetail.engine.timing import timed_replay
-    from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy
+    from dovetail.studies.store import cluster_of
 
-    chosen, cluster = policy(task.policy), Cluster(task.processors)
+    chosen, cluster = policy(task.policy), cluster_of(task.processors, task.cluster)
     cell, feedback = task.cell, task.feedback
     if task.pass_times:
         return timed_replay(

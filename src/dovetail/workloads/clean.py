@@ -14,7 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.errors import InputError, SettingError
+from dovetail.kernels.nodes import Nodes, fit_idle
+from dovetail.model.cluster import Cluster
+from dovetail.model.request import Requests, requests_of
 from dovetail.model.workload import Column, Step, Workload
+from dovetail.policies.machine import new_machine
 from dovetail.workloads.swf import header_count
 
 
@@ -56,13 +60,30 @@ def known_allocated(workload: Workload) -> Workload:
 def fits_machine(workload: Workload, *, larger: str = "drop") -> Workload:
     """Drop a job that asks for more processors than the machine has; or let it ask for all of them (`cut`)."""
     if not workload.processors:
-        rule = "the header has neither MaxProcs nor MaxNodes, so fits_machine cannot tell what fits"
+        rule = (
+            "how large its machine is is not said (in SWF: neither MaxProcs nor MaxNodes): give processors or a cluster"
+        )
         raise InputError(workload.provenance.source, 0, rule)
     fits = workload.size <= workload.processors
     if larger == "cut":
         step = Step("more processors than the machine has made all of them", changed=int((~fits).sum()))
         return workload.with_columns(step, size=np.where(fits, workload.size, workload.processors))
     return workload.take(fits, "more processors than the machine has")
+
+
+def fits_nodes(workload: Workload, cluster: Cluster) -> Workload:
+    """Drop a job that could not run even if all nodes of the cluster were idle. Comes after scenarios, because they may
+    change what jobs ask of nodes; on a cluster that only counts processors it does nothing."""
+    if not cluster.kinds or not len(workload):
+        return workload
+    asked = requests_of(workload, cluster)
+    fits = (asked.units >= 1) & (asked.units <= cluster.processors)  # before there is memory for every unit
+    columns = (asked.units, asked.need, asked.share, asked.per_node, asked.exclusive, asked.kinds)
+    some = Requests(*(column[fits] for column in columns))
+    idle = new_machine(cluster, workload.size[fits], some, "first", 1)
+    if isinstance(idle, Nodes):
+        fits[fits] = fit_idle(idle)
+    return workload.take(fits, "does not fit on the idle nodes")
 
 
 def known_limit(workload: Workload) -> Workload:

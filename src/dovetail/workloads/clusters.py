@@ -25,12 +25,13 @@ _RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
 _LINE: Final = re.compile(r"\(at line (\d+)")
 
 
-def cluster_named(text: str) -> Cluster:
-    """The cluster of that name, or the one that a file describes: TOML, or a list of nodes as Alibaba's."""
+def cluster_named(text: str, folder: Path = Path()) -> Cluster:
+    """The cluster of that name, or the one that a file describes, as seen from a folder: TOML, or a list of nodes as
+    Alibaba's."""
     built_in = _built_in()
     if text in built_in:
         return _cluster(_parsed(built_in[text], text), text)
-    path = Path(text)
+    path = folder / Path(text).expanduser()
     if path.suffix == ".toml":
         return read_cluster(path)
     if path.is_file() and first_line(path) == ",".join(NODE_FIELDS):
