@@ -14,6 +14,8 @@ from dovetail.studies.store import Store, cluster_of
 
 PROBE = 500
 """Jobs of a probe, taken from the middle of a workload, where the queue is more like the usual one."""
+PROBE_S = 5.0
+"""CPU seconds after which a probe is broken off: a solver may take as long for one pass."""
 KEEP_S = 0.01
 """CPU seconds to measure and keep a run, however short."""
 UNKNOWN_S = 1e-4
@@ -21,6 +23,13 @@ UNKNOWN_S = 1e-4
 
 Kind = tuple[str, str, str]
 """Trace, policy and estimate: within these the cost per job is taken to be the same."""
+
+
+class _EnoughError(Exception):
+    """A probe has taken long enough."""
+
+    def __init__(self, started: int) -> None:
+        self.started = started
 
 
 def costs(tasks: Sequence[Task], store: Store) -> dict[str, float]:
@@ -61,11 +70,19 @@ def _middle(workload: Workload) -> Workload:
 def _probe(task: Task, workload: Workload) -> float:
     """CPU seconds per job of a short replay. The kernels must be loaded: `runner.warm_up` does that."""
     clock = time.process_time()
+
+    def tell(started: int) -> None:
+        if time.process_time() - clock > PROBE_S:
+            raise _EnoughError(started)
+
     try:
         replay(
             workload, policy(task.policy), cluster=cluster_of(task.processors, task.cluster), estimate=task.estimate,
             feedback=task.feedback, every_s=task.every_s, seed=task.cell.seed,
+            progress=tell,
         )  # fmt: skip
+    except _EnoughError as enough:
+        return (time.process_time() - clock) / max(enough.started, 1)
     except (Exception, SystemExit):  # a policy is the user's code and may raise anything
         return UNKNOWN_S
     return (time.process_time() - clock) / max(len(workload), 1)
