@@ -11,6 +11,7 @@ from dovetail.errors import SettingError
 
 PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Batch Job Scheduling (SBAC-PAD 2022)"
 CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
+DISPATCHER: Final = "Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern Applications (CP 2021)"
 DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
 
 
@@ -100,6 +101,13 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "Fig. 1: arrivals by hour of the day and by day of the week",
             "3 of 4 logs in full; ANL-Intrepid could not be had",
             5,
+        ),
+        Reproduction(
+            "dispatch-tables",
+            DISPATCHER,
+            "Table 1 and Fig. 5: decision times, slowdown and waits of its dispatchers on Eurora, and of ours",
+            "spans of the 5,930 jobs that are public, as far as they were run: its page says which",
+            14_400,
         ),
     )
 }
