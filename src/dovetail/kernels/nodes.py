@@ -21,6 +21,7 @@ from dovetail.kernels.fleet import (
     AT,
     AT_NODES,
     AT_SEGMENTS,
+    CHILD,
     COUNT,
     FIRST,
     HEADS,
@@ -29,7 +30,9 @@ from dovetail.kernels.fleet import (
     NODES,
     NONE,
     ONE,
+    ROOT,
     SEGMENTS,
+    SIBLING,
     VALUES,
     WIDTH,
     ZERO,
@@ -451,7 +454,32 @@ def _earliest_fit(cap: Nodes, job: int, at: int, length: int) -> int:
 
 @inner
 def _fits_plan(cap: Nodes, job: int, at: int, length: int) -> bool:
-    return count(cap, cap.plan, job, at, at + length)
+    if at != cap.info[PLAN_NOW]:
+        return count(cap, cap.plan, job, at, at + length)
+    # On a full machine few nodes have room now, and their futures are all different: look at those nodes only.
+    free, plan, stack, vector = cap.free, cap.plan, cap.scratch[EVENT], cap.scratch[VECTOR]
+    nodes, n = free[AT_NODES], free[NODES]
+    units = ZERO
+    for kind in range(cap.info[KINDS]):
+        home = free[HEADS + kind] if (cap.rows[WILL_DO, job] >> kind) & 1 == 1 else NONE
+        while home >= 0:
+            m = ZERO
+            if fit(cap, job, kind, free, free[home + FIRST] + VALUES) > 0:
+                stack[0], m = free[home + ROOT], ONE
+            while m > 0:  # all nodes in the heap of the class
+                m -= 1
+                node = stack[m]
+                for row in (CHILD, SIBLING):
+                    other = free[nodes + row * n + node]
+                    if other >= 0:
+                        stack[m] = other
+                        m += 1
+                least_free(plan, plan[plan[AT_NODES] + node], at, at + length, vector)
+                units += fit(cap, job, kind, vector, ZERO)
+                if units >= cap.rows[UNITS, job]:
+                    return True
+            home = free[home + AFTER]
+    return False
 
 
 @inner
