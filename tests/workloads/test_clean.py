@@ -7,8 +7,10 @@ import io
 import numpy as np
 import pytest
 
+from dovetail.engine.replay import check
 from dovetail.errors import InputError, SettingError
-from dovetail.model.workload import Step, Workload
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.workload import Provenance, Step, Workload
 from dovetail.workloads import clean as filters
 from dovetail.workloads.clean import FILTERS, clean, parse_filter, standard
 from dovetail.workloads.swf import read_swf, read_swf_stream
@@ -58,6 +60,26 @@ def test_fits_machine() -> None:
     assert ids(filters.fits_machine(log(*jobs))) == [1]
     with pytest.raises(InputError, match="neither MaxProcs nor MaxNodes"):
         filters.fits_machine(log(*jobs, header=""))
+
+
+def test_fits_nodes() -> None:
+    two = by_node(("cores", "gpus"), (NodeKind("gpu", 2, (4, 1)), NodeKind("plain", 3, (8, 0))))
+    units = [1, 3, 2, 1, 5, 0, -3, 10**15, 6]
+    columns = {name: np.ones(len(units), np.int64) for name in ("submit", "runtime", "limit", "size")}
+    columns |= {"id": np.arange(len(units)), "units": np.array(units)}
+    columns["unit_cores"] = np.array([8, 1, 4, 9, 4, 1, 1, 1, 4])
+    columns["unit_gpus"] = np.array([0, 1, 1, 0, 0, 0, 0, 0, 0])
+    columns["exclusive"] = np.array([0, 0, 0, 0, 1, 0, 0, 0, 7])  # anything above 0 is yes
+    asked = Workload("nodes", columns, 32, Provenance("by hand"))
+    got = filters.fits_nodes(asked, two)
+    assert ids(got) == [0, 2, 4]
+    assert got.set_aside.counts() == {"does not fit on the idle nodes": 6}
+    assert got.provenance.steps == (Step("does not fit on the idle nodes", removed=6),)
+    check(got, two)
+    with pytest.raises(SettingError, match="idle nodes"):
+        check(asked.take(asked["units"] == 6, "one of them"), two)
+    assert filters.fits_nodes(asked, Cluster(32)) is asked
+    assert len(filters.fits_nodes(asked.take(asked["units"] == 0, "one"), two)) == 0
 
 
 def test_larger_jobs_may_ask_for_the_whole_machine() -> None:

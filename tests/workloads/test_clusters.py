@@ -82,6 +82,11 @@ def test_an_unknown_name_lists_the_valid_ones(name: str) -> None:
         ("gpus = 4", "gpus = true", "gpus = True: must be a whole number"),
         ("gpus = 4", "GPUs = 4", "'GPUs' cannot be a resource"),
         ("gpus = 4", '"" = 4', "'' cannot be a resource"),
+        (
+            "gpus = 4",
+            "variance = 4",
+            "'variance' cannot be a resource: its name is of a-z, 0-9 and _, at most 50, and not variance",
+        ),
         ("gpus = 4", "gpus = [4]", "gpus = a list"),
         ("gpus = 4", "cores = 4", "not TOML"),
         ("count = 3", "count = 0", "count = 0: must be a whole number from 1"),

@@ -21,6 +21,8 @@ MOST_BYTES: Final = 1 << 16
 MOST_NODES: Final = 10_000_000
 _WORDS: Final = ("kind", "count", "features")
 """Keys of a kind of node that are not resources."""
+_TAKEN: Final = ("variance",)
+"""No resource is called so: `utilization_variance` is a metric."""
 _RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
 _LINE: Final = re.compile(r"\(at line (\d+)")
 
@@ -104,9 +106,10 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     if not isinstance(name, str) or not name or printable(name) != name:
         raise ValueError(f"kind = {_shown(name)}: each [[nodes]] needs a name, a text of 1 to 200 characters")
     for key in entry:
-        if key not in _WORDS and not _RESOURCE.fullmatch(key):
+        if key not in _WORDS and (key in _TAKEN or not _RESOURCE.fullmatch(key)):
             raise ValueError(
-                f"kind {name!r}: {printable(key)!r} cannot be a resource: its name is of a-z, 0-9 and _, at most 50"
+                f"kind {name!r}: {printable(key)!r} cannot be a resource: its name is of a-z, 0-9 and _, at most 50,"
+                f" and not {', '.join(_TAKEN)}"
             )
     features = entry.get("features", [])
     # "|" stands between the alternatives of a job, so it cannot be in a name.

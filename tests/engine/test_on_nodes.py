@@ -1,0 +1,59 @@
+"""What goes beside the replay on nodes: passes are timed and fair starts measured with the same placement; policies
+that cannot run there are refused."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from dovetail.engine.fairstart import fair_starts
+from dovetail.engine.replay import compiled, replay
+from dovetail.engine.timing import timed_replay
+from dovetail.errors import SettingError
+from dovetail.policies.registry import policy
+from tests.slow.node_cases import random_nodes_case
+
+PLACES = ("first", "best", "worst", "consolidate", "scarce", "gradient")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_timed_passes_place_as_the_replay_does(place: str) -> None:
+    chosen = policy(f"easy:place={place}")
+    for seed in range(30):
+        case = random_nodes_case(random.Random(seed))
+        plain = replay(case.workload, chosen, cluster=case.cluster)
+        timed, times = timed_replay(case.workload, chosen, cluster=case.cluster)
+        assert timed.start.tolist() == plain.start.tolist()
+        assert timed.placement is not None
+        assert plain.placement is not None
+        assert timed.placement.node.tolist() == plain.placement.node.tolist()
+        assert timed.cluster == plain.cluster
+        assert len(times.seconds) == timed.passes
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_fair_starts_place_as_the_replay_does(place: str) -> None:
+    chosen = policy(f"easy-sjbf:place={place}")
+    for seed in range(12):
+        case = random_nodes_case(random.Random(seed))
+        guess = np.array(case.workload.limit)
+        cluster = replay(case.workload, chosen, cluster=case.cluster).cluster  # it knows the typical jobs
+        fair = fair_starts(case.workload, chosen, cluster, guess)
+        for job in range(len(case.workload)):
+            known = case.workload.take(np.arange(len(case.workload)) <= job, "comes later")
+            wanted = replay(known, chosen, cluster=cluster, estimate=guess[: job + 1]).start[job]
+            assert fair[job] == wanted, (place, seed, job)
+
+
+@pytest.mark.parametrize("name", ["conservative", "dbf", "plan-deadline", "cp-af"])
+def test_policies_that_cannot_run_on_nodes_are_refused(name: str) -> None:
+    case = random_nodes_case(random.Random(1))
+    chosen = policy(name)
+    for tried in (replay, timed_replay):
+        with pytest.raises(SettingError, match=rf"{name} .* nodes.*: choose a list policy \(easy, "):
+            tried(case.workload, chosen, cluster=case.cluster)
+    with pytest.raises(SettingError, match="nodes"):
+        compiled(chosen, nodes=True)
+    compiled(chosen)
