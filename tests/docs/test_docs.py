@@ -36,32 +36,33 @@ LOGS = [
     TRACES / "archive" / "KIT-FH2-2016-1.first25k.swf.gz",
     TRACES / "heterogeneous" / "eurora_jobs_merged.csv.gz",
 ]
-MARKS = {"", "exact", "exact-but-cpu", "network", "traces"}
+MARKS = {"exact", "exact-but-cpu", "network", "traces"}
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page: its language, its mark (see CONTRIBUTING.md), its text and its line."""
+    """A fenced block of a page: its language, its marks (see CONTRIBUTING.md), its text and its line."""
 
     language: str
-    mark: str
+    marks: frozenset[str]
     text: str
     line: int
 
 
 def blocks(page: Path) -> Iterator[Block]:
     inside: list[str] | None = None
-    language = mark = ""
+    language, marks = "", frozenset[str]()
     first = 0
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if not line.startswith("```"):
             if inside is not None:
                 inside.append(line)
         elif inside is None:
-            language, _, mark = line[3:].strip().partition(" ")
+            language, _, rest = line[3:].strip().partition(" ")
+            marks = frozenset(rest.split())
             inside, first = [], number + 1
         else:
-            yield Block(language, mark, "\n".join(inside), first)
+            yield Block(language, marks, "\n".join(inside), first)
             inside = None
     assert inside is None, f"{page}: a block is not closed"
 
@@ -98,6 +99,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """As a user has it: no special terminal, and byte code kept from run to run."""
     special = ("COLUMNS", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
     env = {name: value for name, value in os.environ.items() if name not in special}
+    env["DOVETAIL_TRACES"] = str(TRACES)
     return {**env, "PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("byte-code"))}
 
 
@@ -107,7 +109,7 @@ def run_console(block: Block, where: str, folder: Path, environment: dict[str, s
             assert argv[0] in ("python3", ".", "pip"), f"{where}: nobody runs {argv[0]}"
             continue
         parsed(argv)
-        if block.mark == "network":
+        if "network" in block.marks:
             continue
         done = subprocess.run(
             [str(DOVETAIL), *argv[1:]],
@@ -119,8 +121,8 @@ def run_console(block: Block, where: str, folder: Path, environment: dict[str, s
             check=False,
         )
         assert done.returncode == 0, f"{where}: {shlex.join(argv)}\n{done.stdout}"
-        if block.mark.startswith("exact"):
-            but_cpu = block.mark == "exact-but-cpu"
+        if block.marks & {"exact", "exact-but-cpu"}:
+            but_cpu = "exact-but-cpu" in block.marks
             assert tidy(done.stdout, but_cpu) == tidy(printed, but_cpu), f"{where}: {shlex.join(argv)}"
 
 
@@ -146,12 +148,12 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     names: dict[str, Any] = {}
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
-        assert block.mark in MARKS, f"{where}: unknown mark {block.mark!r}"
-        if block.mark == "traces" and not LOG.exists():
+        assert block.marks <= MARKS, f"{where}: unknown mark in {block.marks}"
+        if "traces" in block.marks and not LOG.exists():
             continue
         if block.language == "console":
             run_console(block, where, tmp_path, environment)
-        elif block.language == "python" and block.mark == "network":
+        elif block.language == "python" and "network" in block.marks:
             compile(block.text, where, "exec")
         elif block.language == "python":
             run_python(block, where, tmp_path, names)

@@ -28,7 +28,9 @@ from dovetail.errors import SettingError
 
 
 def compare_command(
-    trace: Annotated[str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    trace: Annotated[
+        str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")
+    ],
     policies: Annotated[
         list[str], typer.Argument(metavar="POLICY...", help="The baseline, then one or more to compare with it.")
     ],

@@ -48,7 +48,9 @@ _COLUMNS = (
 
 
 def replay_command(
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    traces: Annotated[
+        list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")
+    ],
     policy: Annotated[
         list[str] | None,
         typer.Option(

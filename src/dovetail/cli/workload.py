@@ -17,7 +17,9 @@ app = typer.Typer(no_args_is_help=True, help="Look at traces, convert, generate 
 
 @app.command("describe")
 def describe_command(
-    traces: Annotated[list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
+    traces: Annotated[
+        list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")
+    ],
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
@@ -127,7 +129,7 @@ def _report(workload: Workload, out: Path, as_json: bool) -> None:
 
 @app.command("convert")
 def convert_command(
-    trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst) or Parquet.")],
+    trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")],
     out: Annotated[Path, typer.Argument(help="Where to: .parquet, .swf, .swf.gz, .swf.xz, .swf.zst.")],
     filters: Filters = None,
     scenarios: Scenarios = None,
