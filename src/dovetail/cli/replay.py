@@ -76,6 +76,9 @@ def replay_command(
         str,
         typer.Option(metavar="DURATION", help="Passes only at multiples of this (30s); 0: at each arrival and end."),
     ] = "0",
+    charge: Annotated[
+        bool, typer.Option("--charge-decisions", help="Add the CPU time of each pass to the waits, in whole seconds.")
+    ] = False,
     fair_starts: Annotated[
         int, typer.Option(min=0, help="Measure unfairness on so many jobs: their starts if none had come after them.")
     ] = 0,
@@ -111,7 +114,7 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, nodes)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, nodes, charge)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -163,6 +166,7 @@ def replayed(
     feedback: bool = False,
     every_s: int = 0,
     cluster: Cluster | None = None,
+    charge: bool = False,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
@@ -173,7 +177,7 @@ def replayed(
         clock = time.process_time()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
-            progress=tell,
+            progress=tell, charge_decisions=charge,
         )  # fmt: skip
         return schedule, time.process_time() - clock
 
@@ -217,6 +221,7 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
         **nodes,
         "jobs": len(schedule.workload),
         "passes": schedule.passes,
+        "charged_s": schedule.charged_s,
         "seed": schedule.seed,
         "clairvoyant": schedule.clairvoyant,
         "workload_sha256": schedule.workload.digest(),
