@@ -24,15 +24,20 @@ def warm_all() -> None:
     import io
 
     from dovetail.engine.contract import check_policy
-    from dovetail.engine.replay import warm
+    from dovetail.engine.replay import replay, warm
     from dovetail.policies.registry import policy
+    from dovetail.workloads.clusters import cluster_named
     from dovetail.workloads.swf import read_swf_stream
+    from dovetail.workloads.synthetic import lublin
 
     read_swf_stream(io.BytesIO(b"1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n"), "warm-up", "warm-up")
     for name in ("easy", "easy:relax=0.5", "conservative"):
         chosen = policy(name)
         warm(chosen)
         check_policy(chosen, cases=1)
+    on_nodes, cluster = policy("easy"), cluster_named("eurora")
+    warm(on_nodes, nodes=True)
+    replay(lublin(2, cluster.processors, seed=0), on_nodes, cluster=cluster, event_by_event=True)
 
 
 def cpu_of(command: list[str], cache: str) -> tuple[float, str]:
