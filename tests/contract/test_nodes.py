@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
-from dovetail.model.cluster import Typical
+from dovetail.engine.whole import new_replay
+from dovetail.model.cluster import NodeKind, Typical, by_node
+from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
+from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
 from tests.slow.node_cases import NodesCase, random_nodes_case
 from tests.slow.nodes import RULES
@@ -32,8 +35,8 @@ def disagreement(seed: int) -> list[str]:
     found = slow_replay(case.jobs, replace(case.machine, rule=rule), slow)
     types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
     cluster = replace(case.cluster, typical=types)
-    policy = ListPolicy(slow.order, slow.reserve, slow.backfill, slow.starvation, place=rule)
-    made = replay(case.workload, policy, cluster=cluster, estimate=estimates(case), event_by_event=seed % 5 == 0)
+    chosen = ListPolicy(slow.order, slow.reserve, slow.backfill, slow.starvation, place=rule)
+    made = replay(case.workload, chosen, cluster=cluster, estimate=estimates(case), event_by_event=seed % 5 == 0)
     assert made.placement is not None
     jobs = range(len(case.jobs))
     nodes = [made.placement.of(job).tolist() for job in jobs]
@@ -59,3 +62,38 @@ def estimates(case: NodesCase) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 @pytest.mark.parametrize("part", range(4))
 def test_lists_on_nodes_equal_slow_code(part: int) -> None:
     assert [text for seed in range(CASES * part, CASES * (part + 1)) for text in disagreement(seed)] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["plan-af:decodes=12", "plan-bsld:decodes=12,foresight=3,window=6", "plan-p2sf:decodes=8"]
+)
+def test_planners_on_nodes(name: str) -> None:
+    """Whole and event by event the same, and legal, whatever the rule of placement."""
+    for seed in range(24):
+        case = random_nodes_case(random.Random(seed))
+        chosen = policy(f"{name},place={RULES[seed % len(RULES)]}")
+        whole, stepped = (
+            replay(case.workload, chosen, cluster=case.cluster, estimate=estimates(case), event_by_event=by_event)
+            for by_event in (False, True)
+        )
+        assert whole.start.tolist() == stepped.start.tolist(), seed
+        assert whole.placement is not None
+        assert stepped.placement is not None
+        assert whole.placement.node.tolist() == stepped.placement.node.tolist(), seed
+        assert check_schedule(whole) == [], seed
+
+
+def test_long_queues_on_one_node_have_room() -> None:
+    """All reservations are on one timeline, which is there twice while it is changed: arrays must grow for that."""
+    n = 400
+    columns = {name: np.ones(n, np.int64) for name in ("size", "units", "unit_cores")}
+    columns |= {"id": np.arange(n), "submit": np.zeros(n, np.int64)}
+    columns |= {name: np.arange(n) % 7 + 1 for name in ("runtime", "limit")}
+    workload = Workload("long", columns, 2, Provenance("test"))
+    cluster = by_node(("cores",), (NodeKind("one", 1, (2,)),))
+    rule = policy("list-sjf").rule(bounded=True, keep=True)  # type: ignore[attr-defined]
+    small = new_replay(workload, cluster, rule, np.array(workload.limit), room=2)
+    small.advance()
+    wide = replay(workload, policy("list-sjf"), cluster=cluster)
+    assert small.start.tolist() == wide.start.tolist()
+    assert check_schedule(wide) == []

@@ -181,8 +181,7 @@ def new_nodes(
         len(types),
     ]
     info[[RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW]] = [-1, NEVER, 1, -1, -1]
-    segments = len(kind_of) + 2 * int(most[min(jobs, known)]) + 16
-    more = segments + 2 * int(most[min(foresight, known)])
+    segments, more = (int(segments_for(len(kind_of), most, k)) for k in (jobs, jobs + foresight))
     free, running, plan = (new_fleet(kind_of, capacity, n) for n in (2 * len(kind_of) + 16, segments, more))
     left = np.full((len(kind_of), width + 1), -1)
     classes = len(kind_of) + len(capacity) + 2
@@ -193,6 +192,13 @@ def new_nodes(
         pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, free.copy(), left,
         scratch, np.zeros((2, classes)),
     )  # fmt: skip
+
+
+@jit
+def segments_for(nodes: int, most: Ints, jobs: int) -> int:
+    """Segments for so many jobs that run or are in a plan. A unit that runs is one instant of its node's timeline, its
+    end; one that is reserved is two. A timeline is there twice while a node goes from one class to another."""
+    return 2 * (nodes + 2 * most[min(jobs, len(most) - 1)]) + 16
 
 
 def fit_idle(cap: Nodes) -> npt.NDArray[np.bool_]:
@@ -574,9 +580,7 @@ def _recall_plan(cap: Nodes, memory: Ints) -> None:
 
 @inner
 def _room(cap: Nodes, running: int, jobs: int) -> bool:
-    # A unit that runs is one instant of its node's timeline, its end; one that is reserved is two.
-    most = cap.most[min(running + jobs, len(cap.most) - 1)]
-    return cap.running[NODES] + 2 * most + 16 <= cap.running[SEGMENTS]
+    return segments_for(cap.running[NODES], cap.most, running + jobs) <= cap.running[SEGMENTS]
 
 
 answers(
