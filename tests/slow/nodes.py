@@ -12,7 +12,8 @@ which must give the same starts, nodes and devices. What the rules leave open is
 - Parts of devices are summed as integers and then divided by 1000: the amount of a shared resource is
   (sum of m_d) / 1000, its term of A that / total_r. Sums of floats begin with 0.0 and go on in order.
 - Totals count every node of the cluster, also of kinds that will not do.
-- gradient: after an exclusive unit a node has nothing left. Typical jobs are never exclusive.
+- gradient: after an exclusive unit a node has nothing left. Typical jobs are never exclusive. What is more fragmented
+  is summed over typical jobs, each a difference of integers: a difference of two sums would leave ties to rounding.
 - A placement is chosen by what is free over the whole window, devices too: m_d is the least of the window.
 """
 
@@ -154,18 +155,28 @@ class SlowNodes:
         if self.rule == "gradient":
             after = [list(part) for part in m]
             self.take(after, job, [])
-            return (self.fragmentation(x, after) - self.fragmentation(x, m), a)
+            return (self.fragmentation_by(x, m, after), a)
         raise ValueError(f"no rule {self.rule!r}: {', '.join(RULES)}")
+
+    def unusable(self, x: int, m: Free, job: TypicalJob) -> int:
+        """Parts of devices that are free on node x and that a typical job could not use."""
+        parts = m[self.shared] if self.shared >= 0 else []
+        if self.shared >= 0 and job.need[self.shared] > 0 and self.units_on(x, m, job) != 0:
+            return sum(part for part in parts if part < job.share)
+        return sum(parts)
 
     def fragmentation(self, x: int, m: Free) -> float:
         """How many devices are free on node x that typical jobs could not use, on average (FGD, ATC'23)."""
-        parts = m[self.shared] if self.shared >= 0 else []
         value = 0.0
         for job in self.types:
-            unusable = sum(parts)
-            if self.shared >= 0 and job.need[self.shared] > 0 and self.units_on(x, m, job) != 0:
-                unusable = sum(part for part in parts if part < job.share)
-            value += job.probability * (unusable / 1000)
+            value += job.probability * (self.unusable(x, m, job) / 1000)
+        return value
+
+    def fragmentation_by(self, x: int, m: Free, after: Free) -> float:
+        """How much more that is once only `after` is free."""
+        value = 0.0
+        for job in self.types:
+            value += job.probability * ((self.unusable(x, after, job) - self.unusable(x, m, job)) / 1000)
         return value
 
     # Rule 5, and all together -------------------------------------------------------------------------------

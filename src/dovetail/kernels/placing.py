@@ -51,7 +51,6 @@ ROWS = 10
 
 WHOLE = 1000
 """Parts of a shared device."""
-_ANY: int = np.int64(WHOLE + 1)  # type: ignore[assignment]
 
 # Rows of Nodes.scratch. SEG_UNITS: by segment, how many units fit. CANDIDATE: classes; FITS: how many units fit;
 # LEFT_AT, RIGHT_AT, HAS: see _earliest_fit. EVENT_AT, EVENT: a heap. VECTOR, DELTA, LEFT, OLD_DELTA: vectors.
@@ -144,34 +143,61 @@ def amount(cap: Any, vector: Ints, base: int, skip_job: int) -> float:
         if cap.total[r] == 0.0 or (skip_job >= 0 and cap.need[skip_job, r] > 0):
             continue
         if r == cap.info[SHARED]:
-            total += _shared_free(cap, vector, base, _ANY) / cap.total[r]
+            total += _shared_free(cap, vector, base) / cap.total[r]
         else:
             total += vector[base + r] / cap.total[r]
     return total
 
 
 @inner
-def _shared_free(cap: Any, vector: Ints, base: int, below: int) -> float:
-    """How much is free of the shared resource, in devices, on those with less than `below` parts free."""
+def _shared_free(cap: Any, vector: Ints, base: int) -> float:
+    """How much is free of the shared resource, in devices."""
     parts = ZERO
     for d in range(cap.info[RESOURCES], cap.info[RESOURCES] + cap.info[DEVICES]):
-        if vector[base + d] < below:
-            parts += vector[base + d]
+        parts += vector[base + d]
     return parts / WHOLE
+
+
+@inner
+def _unusable(cap: Any, t: int, kind: int, vector: Ints) -> int:
+    """Parts of shared devices that are free on a node and of no use to a typical job: all of them if it needs none or
+    does not fit, else those of devices with less than its share. Row t is that of the typical job."""
+    resources, shared, share = cap.info[RESOURCES], cap.info[SHARED], cap.rows[SHARE, t]
+    parts = small = enough = ZERO
+    for d in range(resources, resources + cap.info[DEVICES]):
+        parts += vector[d]
+        if vector[d] < share:
+            small += vector[d]
+        else:
+            enough += 1
+    need = cap.need[t, shared]
+    if need == 0 or enough < need or (cap.rows[WILL_DO, t] >> kind) & 1 == 0:
+        return parts
+    for r in range(resources):
+        if r != shared and vector[r] < cap.need[t, r]:
+            return parts
+    return small
 
 
 @inner
 def fragmented(cap: Any, kind: int, vector: Ints) -> float:
     """The shared resource that is free on a node and of no use to typical jobs, in devices: the mean over them."""
-    base = ZERO
-    everything = _shared_free(cap, vector, base, _ANY)
     total = 0.0
     jobs = cap.need.shape[0] - cap.info[TYPES]
     for t in range(cap.info[TYPES]):
-        if cap.need[jobs + t, cap.info[SHARED]] == 0 or fit(cap, jobs + t, kind, vector, base) == 0:
-            total += cap.types[t] * everything
-        else:
-            total += cap.types[t] * _shared_free(cap, vector, base, cap.rows[SHARE, jobs + t])
+        total += cap.types[t] * (_unusable(cap, jobs + t, kind, vector) / WHOLE)
+    return total
+
+
+@inner
+def _more_fragmented(cap: Any, kind: int, vector: Ints, left: Ints) -> float:
+    """How much more that is once only `left` is free. Differences are taken of whole numbers, so that nodes on which a
+    job does the same harm are equal: of two sums the rounding would decide."""
+    total = 0.0
+    jobs = cap.need.shape[0] - cap.info[TYPES]
+    for t in range(cap.info[TYPES]):
+        more = _unusable(cap, jobs + t, kind, left) - _unusable(cap, jobs + t, kind, vector)
+        total += cap.types[t] * (more / WHOLE)
     return total
 
 
@@ -206,7 +232,7 @@ def _scores(cap: Any, job: int, kind: int, units: int, vector: Ints) -> tuple[fl
             if r != cap.info[SHARED]:
                 left[r] -= cap.need[job, r]
         take_devices(cap, job, left, ZERO)
-    return fragmented(cap, kind, left) - fragmented(cap, kind, vector), free
+    return _more_fragmented(cap, kind, vector, left), free
 
 
 @inner
