@@ -99,14 +99,19 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     )  # fmt: skip
 
 
-def typical(requests: Requests, most: int = 64) -> tuple[Typical, ...]:
-    """What the most frequent requests ask for, and how large a part of these jobs each is."""
+def typical(requests: Requests, most: int = 64, weigh: int = -1) -> tuple[Typical, ...]:
+    """What the most frequent requests ask for, and how large a part of these jobs each is.
+
+    `weigh`: the shared resource; the part is then that of all that is asked for of it, and only who asks counts.
+    """
     asked, counts = np.unique(
         np.column_stack([requests.need, requests.share, requests.kinds]), axis=0, return_counts=True
     )
-    kept = np.argsort(-counts, kind="stable")[:most]
-    total = int(counts[kept].sum())
+    weights = counts if weigh < 0 else counts * asked[:, weigh] * asked[:, -2]
+    kept = np.argsort(-weights, kind="stable")[:most]
+    kept = kept[weights[kept] > 0]
+    total = int(weights[kept].sum())
     return tuple(
-        Typical(int(counts[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), int(asked[i, -1]))
+        Typical(int(weights[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), int(asked[i, -1]))
         for i in kept
     )
