@@ -13,6 +13,7 @@ PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Bat
 CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
 DISPATCHER: Final = "Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern Applications (CP 2021)"
 DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
+FRAGMENTS: Final = "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with FGD (USENIX ATC 2023)"
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,13 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "Table 1 and Fig. 5: decision times, slowdown and waits of its dispatchers on Eurora, and of ours",
             "spans of the 5,930 jobs that are public, as far as they were run: its page says which",
             14_400,
+        ),
+        Reproduction(
+            "alibaba-gpus",
+            FRAGMENTS,
+            "Alibaba's cluster of 2023 filled with pods: GPUs that each rule of placement leaves free",
+            "the default list of pods; our rules of placement",
+            300,
         ),
     )
 }
