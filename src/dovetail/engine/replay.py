@@ -133,7 +133,7 @@ def made_ready(cluster: Cluster, workload: Workload, policy: Policy, rule: Rule 
         return cluster
     _check_for_nodes(policy, rule)
     if getattr(policy, "place", "") == "gradient" and not cluster.typical:
-        return replace(cluster, typical=typical(requests_of(workload, cluster)))
+        return replace(cluster, typical=typical(requests_of(workload, cluster), weigh=cluster.shared_at))
     return cluster
 
 
