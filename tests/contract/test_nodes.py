@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
-from dovetail.engine.whole import new_replay
+from dovetail.engine.whole import Replay, new_replay
+from dovetail.kernels.fleet import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
 from dovetail.model.cluster import NodeKind, Typical, by_node
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
@@ -97,3 +98,44 @@ def test_long_queues_on_one_node_have_room() -> None:
     wide = replay(workload, policy("list-sjf"), cluster=cluster)
     assert small.start.tolist() == wide.start.tolist()
     assert check_schedule(wide) == []
+
+
+def within(going: Replay) -> None:
+    """No fleet has more segments than it has room for."""
+    for fleet in (going.cap.running, going.cap.plan):
+        assert isinstance(fleet, np.ndarray)
+        assert fleet[AT_SEGMENTS] + fleet[SEG_HIGH] * (VALUES + fleet[WIDTH]) <= len(fleet)
+
+
+def test_what_has_passed_takes_no_room() -> None:
+    """Waves of jobs that end just when they should, each on a node of its own: their instants must go."""
+    nodes, jobs = 12, 20
+    n = nodes * jobs
+    columns = {name: np.ones(n, np.int64) for name in ("size", "units", "unit_cores")}
+    columns |= {"id": np.arange(n), "submit": 1000 * (np.arange(n) // jobs), "feature": np.arange(n) // jobs}
+    columns |= {name: np.arange(n) % jobs + 1 for name in ("runtime", "limit")}
+    names = {"feature": tuple(f"node{k}" for k in range(nodes))}
+    workload = Workload("waves", columns, nodes * jobs, Provenance("test"), names=names)
+    cluster = by_node(("cores",), tuple(NodeKind(f"kind{k}", 1, (jobs,), (f"node{k}",)) for k in range(nodes)))
+    rule = policy("easy").rule(bounded=True)  # type: ignore[attr-defined]
+    going = new_replay(workload, cluster, rule, np.array(workload.limit), room=2)
+    for wave in range(nodes + 1):
+        going.advance(1000 * wave + 500)
+        within(going)
+    assert going.started == n
+
+
+def test_foreseen_copies_have_room() -> None:
+    """All jobs that are foreseen may be copies of those that wait, on one node: two more instants each."""
+    n = 62
+    limit = np.concatenate([[100_000, 100_000], 1000 + np.arange(n - 2)])
+    size = np.concatenate([[1, 1990], np.full(n - 2, 10)])
+    columns = {"id": np.arange(n), "submit": np.minimum(np.arange(n), 2), "size": size, "units": np.ones(n, np.int64)}
+    columns |= {"unit_cores": size, "runtime": np.where(np.arange(n) == 1, 50, limit), "limit": limit}
+    workload = Workload("copies", columns, 1995, Provenance("test"))
+    cluster = by_node(("cores",), (NodeKind("one", 1, (1995,)),))
+    rule = policy("plan:objective=af,foresight=60,decodes=2").rule()  # type: ignore[attr-defined]
+    going = new_replay(workload, cluster, rule, np.array(workload.limit), room=4)
+    going.advance()
+    within(going)
+    assert going.started == n

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
+from dovetail.errors import PolicyError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -89,3 +91,15 @@ def test_an_alarm_that_rings_during_the_decision_is_heard() -> None:
     stepper = Stepper(workload, Cluster(1), Sleeper(), np.array(workload.limit), clock=ticking(7.0))
     stepper.advance()
     assert stepper.start.tolist() == [15]  # asked at 0, done at 7; rung at 8, done at 15
+
+
+def test_what_is_no_plan_is_refused() -> None:
+    class Silent(Policy):
+        name = "silent"
+
+        def decide(self, state: State) -> Plan:
+            return None  # type: ignore[return-value]
+
+    workload = workload_of([SlowJob(0, (1,), 5, 5)], (1,))
+    with pytest.raises(PolicyError, match="must return a Plan"):
+        replay(workload, Silent(), charge_decisions=True)

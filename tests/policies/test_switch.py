@@ -48,7 +48,23 @@ def test_the_queue_decides_who_decides() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("inner", ["conservative", "dbf", "plan-deadline"])
+@pytest.mark.parametrize("inner", ["conservative", "dbf", "plan-deadline", "list;reserve=3;relax=0.5"])
 def test_promises_are_refused(inner: str) -> None:
     with pytest.raises(SettingError, match="keeps promises"):
         policy(f"switch:many={inner}")
+
+
+def test_nobody_knows_the_future() -> None:
+    with pytest.raises(SettingError, match="do not know the future"):
+        policy("switch:many=offline-af")
+
+
+def test_what_cannot_run_on_nodes_is_refused_inside_too() -> None:
+    with pytest.raises(SettingError, match="knows nothing of nodes"):
+        replay(workload([0, 1]), policy("switch:many=cp-af"), cluster=CLUSTER)
+
+
+def test_gradient_inside_is_gradient() -> None:
+    """It needs to know the typical jobs, which the cluster is given before the replay."""
+    chosen = policy("switch:plain=easy;place=gradient,mixed=easy;place=gradient,many=easy;place=gradient")
+    assert replay(workload([0, 1]), chosen, cluster=CLUSTER).cluster.typical

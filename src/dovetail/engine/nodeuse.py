@@ -49,6 +49,8 @@ class NodeUse:
         if counts.max() > most:
             return f"with {counts.max()} units on one node"
         number = asked.need[job, self.cluster.shared_at] if self.cluster.shared else 0
+        if bool(np.any((devices < 0) | (devices >> self.cluster.vectors.shape[1] - asked.need.shape[1] != 0))):
+            return "with devices that no node has"
         if bool(np.any(np.bitwise_count(devices) != number)):
             return f"with other than {number} devices for each unit"
         taken = asked.taken(job, self.cluster, nodes.tolist(), devices.tolist())

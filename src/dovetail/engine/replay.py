@@ -29,11 +29,14 @@ from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 from dovetail.policies.machine import new_machine
 from dovetail.policies.solver import Solver
+from dovetail.policies.switch import Switch
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
 
 _CHUNKS = 200
+MOST_UNITS = 1 << 28
+"""Units of all jobs of a workload on nodes: where each runs is kept, in 32 bytes."""
 
 
 def replay(
@@ -131,8 +134,11 @@ def made_ready(cluster: Cluster, workload: Workload, policy: Policy, rule: Rule 
     """The cluster with all that the policy asks of it. On nodes, a policy that cannot run there is refused."""
     if not cluster.kinds:
         return cluster
-    _check_for_nodes(policy, rule)
-    if getattr(policy, "place", "") == "gradient" and not cluster.typical:
+    asked = policy.inner if isinstance(policy, Switch) else (policy,)
+    for one in asked:
+        known = rule if one is policy else one.rule() if isinstance(one, RulePolicy) else None
+        _check_for_nodes(one, known)
+    if any(getattr(one, "place", "") == "gradient" for one in asked) and not cluster.typical:
         return replace(cluster, typical=typical(requests_of(workload, cluster), weigh=cluster.shared_at))
     return cluster
 
@@ -169,12 +175,14 @@ def check(workload: Workload, cluster: Cluster) -> None:
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:
     """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
     asked = requests_of(workload, cluster)
-    cap = new_machine(cluster, workload.size, asked, "first", 1)
+    many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)
+    cap = None if many.any() else new_machine(cluster, workload.size, asked, "first", 1)
+    fits = fit_idle(cap) if isinstance(cap, Nodes) else ~many
     wrong = {
-        "at least one unit": asked.units < 1,
+        f"at least one unit, and all jobs together at most {MOST_UNITS:,}": many,
         "no more processors than its units have cores": workload.size > asked.units * asked.need[:, 0],
         "a share of devices from 1 to 1000": (asked.share < 1) | (asked.share > WHOLE),
-        "units that fit on the idle nodes": ~fit_idle(cap) if isinstance(cap, Nodes) else asked.units < 0,
+        "units that fit on the idle nodes": ~fits,
     }
     for rule, broken in wrong.items():
         if broken.any():

@@ -180,12 +180,13 @@ class Stepper:
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         plan = self.policy.decide(state)
-        if self.clock is not None:
-            self._charge((self.clock() - began) / 1e9)
-            if plan.wake is not None and plan.wake <= self.now:
-                plan = replace(plan, wake=self.now + 1)
+        spent = self.clock() - began if self.clock is not None else 0
         if not isinstance(plan, Plan):
             raise PolicyError(f"{self.policy.name}.decide returned {type(plan).__name__}: it must return a Plan")
+        if self.clock is not None:
+            self._charge(spent / 1e9)
+            if plan.wake is not None and plan.wake <= self.now:
+                plan = replace(plan, wake=self.now + 1)
         if self.see is not None:
             self.see(state, plan)
         self._carry_out(plan)

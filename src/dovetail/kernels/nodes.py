@@ -181,7 +181,8 @@ def new_nodes(
         len(types),
     ]
     info[[RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW]] = [-1, NEVER, 1, -1, -1]
-    segments, more = (int(segments_for(len(kind_of), most, k)) for k in (jobs, jobs + foresight))
+    segments = int(segments_for(len(kind_of), most, jobs))
+    more = segments + 4 * foresight * int(most[min(1, known)])  # they may all be copies of the largest
     free, running, plan = (new_fleet(kind_of, capacity, n) for n in (2 * len(kind_of) + 16, segments, more))
     left = np.full((len(kind_of), width + 1), -1)
     classes = len(kind_of) + len(capacity) + 2
@@ -329,8 +330,8 @@ def _release(cap: Nodes, job: int, now: int, end: int) -> None:
     rows, info = cap.rows, cap.info
     _count_in_pool(cap, job, _GIVE)
     _apply(cap, cap.free, job, cap.placed, ZERO, ZERO, _NEVER, _GIVE, False)
-    if end > now:
-        _apply(cap, cap.running, job, cap.placed, now, now, end, _GIVE, False)
+    # Even if it has nothing to give back: what has passed goes from the timelines of its nodes, and they stay short.
+    _apply(cap, cap.running, job, cap.placed, now, now, max(end, now), _GIVE, False)
     before, after = rows[RUNS_BEFORE, job], rows[RUNS_AFTER, job]
     if before >= 0:
         rows[RUNS_AFTER, before] = after
@@ -363,11 +364,6 @@ def _open_plan(cap: Nodes, now: int) -> None:
         due = min(due, until)
         job = cap.rows[RUNS_AFTER, job]
     cap.info[DUE] = due
-
-
-@inner
-def _advance_plan(cap: Nodes, now: int) -> None:
-    cap.info[PLAN_NOW] = now  # the past of a timeline is skipped where it is read
 
 
 @inner
@@ -494,6 +490,14 @@ def _reserve(cap: Nodes, job: int, at: int, length: int) -> None:
     pick(cap, cap.plan, job, at, at + length)
     _apply(cap, cap.plan, job, cap.pick, now, at, at + length, _TAKE, True)
     cap.rows[PICKED, job] = now if at == now else NONE
+
+
+# The next two answer for rules that take reservations out again or keep a plan, which are refused on nodes so far.
+
+
+@inner
+def _advance_plan(cap: Nodes, now: int) -> None:
+    cap.info[PLAN_NOW] = now  # the past of a timeline is skipped where it is read
 
 
 @inner

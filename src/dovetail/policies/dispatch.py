@@ -80,7 +80,7 @@ class Dispatch(Policy):
         wake = min(expected.values()) if expected and not nodes and not problem.running else None
         return Plan(
             starts=list(nodes), expected=expected, wake=wake, nodes=nodes,
-            devices=_devices(problem.cluster, state.devices, problem, nodes),
+            devices=_devices(problem.cluster, state, problem, nodes),
         )  # fmt: skip
 
 
@@ -90,23 +90,23 @@ def dispatch_named(name: str) -> Dispatch | None:
 
 
 def _devices(
-    cluster: Cluster, held: Mapping[int, Any], problem: DispatchProblem, nodes: Mapping[int, tuple[int, ...]]
+    cluster: Cluster, state: State, problem: DispatchProblem, nodes: Mapping[int, tuple[int, ...]]
 ) -> dict[int, list[int]]:
     """Which of the shared devices each unit that starts gets, as bits: whole ones, the lowest that nobody has."""
-    if not cluster.shared:
+    asked = state.requests
+    if not cluster.shared or asked is None:
         return {}
     r = cluster.resources.index(cluster.shared)
     taken = dict.fromkeys(range(cluster.nodes), 0)
     for one in problem.running:
-        for node, bits in zip(one.nodes, held.get(one.job, ()), strict=False):
+        for node, bits in zip(one.nodes, state.devices.get(one.job, ()), strict=False):
             taken[node] |= int(bits)
     given: dict[int, list[int]] = {}
-    needs = {job.job: job.need[r] for job in problem.queue}
     for job, where in nodes.items():
         given[job] = []
         for node in where:
             bits, device = 0, 0
-            while bits.bit_count() < needs[job]:
+            while bits.bit_count() < asked.need[job, r]:
                 bits |= (~taken[node]) & (1 << device)
                 device += 1
             taken[node] |= bits

@@ -15,7 +15,8 @@ from dovetail.studies.store import Store, cluster_of
 PROBE = 500
 """Jobs of a probe, taken from the middle of a workload, where the queue is more like the usual one."""
 PROBE_S = 5.0
-"""CPU seconds after which a probe is broken off: a solver may take as long for one pass."""
+"""CPU seconds after which a probe is broken off, while its jobs are still coming: a solver may take as long for one
+pass."""
 KEEP_S = 0.01
 """CPU seconds to measure and keep a run, however short."""
 UNKNOWN_S = 1e-4
