@@ -118,24 +118,8 @@ def test_what_has_passed_takes_no_room() -> None:
     workload = Workload("waves", columns, nodes * jobs, Provenance("test"), names=names)
     cluster = by_node(("cores",), tuple(NodeKind(f"kind{k}", 1, (jobs,), (f"node{k}",)) for k in range(nodes)))
     rule = policy("easy").rule(bounded=True)  # type: ignore[attr-defined]
-    going = new_replay(workload, cluster, rule, np.array(workload.limit), room=2)
+    going = new_replay(workload, cluster, rule, np.array(workload.limit), room=jobs)
     for wave in range(nodes + 1):
         going.advance(1000 * wave + 500)
         within(going)
-    assert going.started == n
-
-
-def test_foreseen_copies_have_room() -> None:
-    """All jobs that are foreseen may be copies of those that wait, on one node: two more instants each."""
-    n = 62
-    limit = np.concatenate([[100_000, 100_000], 1000 + np.arange(n - 2)])
-    size = np.concatenate([[1, 1990], np.full(n - 2, 10)])
-    columns = {"id": np.arange(n), "submit": np.minimum(np.arange(n), 2), "size": size, "units": np.ones(n, np.int64)}
-    columns |= {"unit_cores": size, "runtime": np.where(np.arange(n) == 1, 50, limit), "limit": limit}
-    workload = Workload("copies", columns, 1995, Provenance("test"))
-    cluster = by_node(("cores",), (NodeKind("one", 1, (1995,)),))
-    rule = policy("plan:objective=af,foresight=60,decodes=2").rule()  # type: ignore[attr-defined]
-    going = new_replay(workload, cluster, rule, np.array(workload.limit), room=4)
-    going.advance()
-    within(going)
     assert going.started == n
