@@ -161,7 +161,7 @@ def _published() -> str:
 
 _READING: Final = f"""
 The mean decision is the CPU time of the whole replay over its passes; ours has all of the replay in it. The limits of
-the paper's dispatchers are counted in work (docs/solvers.md), a unit of which is about a second of CPU. Each span
+the paper's dispatchers are counted in work, a unit of which is about a second of CPU (docs/nodes.md). Each span
 begins with an empty machine. PBS's waits are those recorded, of a machine that was not empty. Intervals are of 95 %,
 over blocks of {BLOCK} neighbouring jobs. No worse means that the interval of neither difference lies above 0.
 """
