@@ -120,6 +120,8 @@ def drawn(rows: list[Row], nodes: list[int]) -> Figure:
             grown = [costs[0] * log2(n) / log2(nodes[0]) for n in nodes]
             ax.plot(nodes, grown, color="#888888", linestyle=":", label="logarithm of the nodes")
     ax.set_xscale("log")
+    ax.set_xticks(nodes, [f"{n:,}" for n in nodes])
+    ax.minorticks_off()
     ax.set_ylim(0)
     ax.set_xlabel("nodes (logarithmic)")
     ax.set_ylabel("CPU microseconds per unit placed")
