@@ -27,8 +27,8 @@ class Machine:
     """What is free on each node, resource by resource and device by device."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.capacity = np.array([kind.capacity for kind in cluster.kinds])[cluster.kind_of]
-        self.shared = cluster.resources.index(cluster.shared) if cluster.shared else -1
+        self.capacity = cluster.capacity[cluster.kind_of]
+        self.shared = cluster.shared_at
         self.free = self.capacity.copy()
         self.devices = [[WHOLE] * int(row[self.shared]) if cluster.shared else [] for row in self.capacity]
 

@@ -14,6 +14,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.nodes import NodeJob, SlowNodes, TypicalJob, machine_of
 from tests.slow.policies import SlowResult
+from tests.slow.workloads import schedule_with
 
 FEATURES = ("", "thin", "fat", "thin|fat", "fat|new", "new")
 """What jobs may ask for, by number; -1: nothing."""
@@ -148,17 +149,5 @@ def schedule_on_nodes(case: NodesCase, result: SlowResult) -> Schedule:
     units = [job.units for job in case.jobs]
     nodes = [x for count, mine in zip(units, result.nodes, strict=True) for x in mine or (-1,) * count]
     devices = [mask for count, mine in zip(units, result.devices, strict=True) for mask in mine or (0,) * count]
-    return Schedule(
-        workload=case.workload,
-        cluster=case.cluster,
-        policy="slow",
-        estimate="limit",
-        start=np.array(result.start),
-        arrive=np.array(result.arrive),
-        promised_first=np.array(result.promised_first),
-        promised_last=np.array(result.promised_last),
-        passes=result.passes,
-        placement=Placement(
-            np.cumsum([0, *units]), np.array(nodes), np.array(devices if case.cluster.shared else [], np.int64)
-        ),
-    )
+    masks = np.array(devices if case.cluster.shared else [], np.int64)
+    return schedule_with(case.workload, case.cluster, result, Placement(np.cumsum([0, *units]), np.array(nodes), masks))

@@ -246,7 +246,7 @@ def _in_a_row(nodes: Sequence[Free]) -> Size:
 def machine_of(cluster: Cluster, rule: str = "first", types: tuple[TypicalJob, ...] = ()) -> SlowNodes:
     """The nodes of a cluster."""
     kinds = tuple((kind.count, kind.capacity) for kind in cluster.kinds)
-    shared = cluster.resources.index(cluster.shared) if cluster.shared else -1
+    shared = cluster.shared_at
     return SlowNodes(kinds, shared, rule, types)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.model.cluster import Cluster
+from dovetail.model.request import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.policies import Size, SlowJob, SlowResult
@@ -76,9 +77,16 @@ def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> W
 
 def schedule_of(jobs: Sequence[SlowJob], capacity: Size, result: SlowResult, resource: int = 0) -> Schedule:
     """What a slow replay gave, for the referee."""
+    return schedule_with(workload_of(jobs, capacity, resource), Cluster(capacity[resource]), result)
+
+
+def schedule_with(
+    workload: Workload, cluster: Cluster, result: SlowResult, placement: Placement | None = None
+) -> Schedule:
+    """The same of a workload and a cluster that are at hand."""
     return Schedule(
-        workload=workload_of(jobs, capacity, resource),
-        cluster=Cluster(capacity[resource]),
+        workload=workload,
+        cluster=cluster,
         policy="slow",
         estimate="limit",
         start=np.array(result.start),
@@ -86,5 +94,6 @@ def schedule_of(jobs: Sequence[SlowJob], capacity: Size, result: SlowResult, res
         promised_first=np.array(result.promised_first),
         promised_last=np.array(result.promised_last),
         passes=result.passes,
-        accepted=np.array(result.accepted),
+        accepted=np.array(result.accepted, np.int64),
+        placement=placement,
     )

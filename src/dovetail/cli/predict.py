@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.check import Cases, Seed, show
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, new_table, print_json
+from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, new_table, print_json, print_table
 from dovetail.cli.replay import replayed, warmed
 from dovetail.errors import SettingError
 
@@ -167,7 +167,6 @@ def _number(workload: Workload, column: str, text: str) -> int:
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy and predictor."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import printable
@@ -184,17 +183,15 @@ def _table(rows: list[dict[str, Any]]) -> None:
             f"{row['cpu_s']:.2f}",
         )  # fmt: skip
         last = row["policy"]
-    console = Console(width=1_000)
-    console.print(table)
-    console.print(
+    print_table(
+        table,
         "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
-        "error: mean distance from the run time. outlived: share of jobs that run longer than was said at arrival."
+        "error: mean distance from the run time. outlived: share of jobs that run longer than was said at arrival.",
     )
 
 
 def _calibration_table(rows: list[dict[str, Any]]) -> None:
     """One row per level."""
-    from rich.console import Console
 
     from dovetail.metrics.estimates import FEWEST_JOBS
 
@@ -205,11 +202,10 @@ def _calibration_table(rows: list[dict[str, Any]]) -> None:
         shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by", "off_by_user"))
         losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))
         table.add_row(f"{100 * row['level']:g}", *shares, *losses)
-    console = Console(width=1_000)
-    console.print(table)
-    console.print(
+    print_table(
+        table,
         f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
         " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then; *off by"
         f" user*: how far it is from that, on average,\nfor users of at least {FEWEST_JOBS} jobs. Pinball loss: lower"
-        " is better."
+        " is better.",
     )

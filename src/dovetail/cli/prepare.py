@@ -133,6 +133,15 @@ def new_table(words: Iterable[str], numbers: Iterable[str]) -> Table:
     return table
 
 
+def print_table(table: Table, *notes: str) -> None:
+    """A table as wide as it needs to be, so that no number is ever cut, and what is to be said below it."""
+    from rich.console import Console
+
+    console = Console(width=1_000)
+    for part in (table, *notes):
+        console.print(part)
+
+
 def say(text: str) -> None:
     """A remark for the person at the terminal; standard output stays clean."""
     print(text, file=sys.stderr, flush=True)

@@ -27,6 +27,7 @@ from dovetail.cli.prepare import (
     new_table,
     nodes_named,
     print_json,
+    print_table,
     say,
 )
 from dovetail.errors import SettingError
@@ -271,7 +272,6 @@ def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, floa
 
 def _gap_table(rows: list[dict[str, Any]]) -> None:
     """The bounds, and below them one row of gaps per policy."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import printable
@@ -285,16 +285,14 @@ def _gap_table(rows: list[dict[str, Any]]) -> None:
         gaps = [row["gaps"][key] for key, _, _ in shown]
         cells = (f"{100 * gap:,.1f} %" if isfinite(gap) else "none" for gap in gaps)
         table.add_row(escape(printable(row["policy"], 40)), *cells)
-    console = Console(width=1_000)
-    console.print(table)
-    console.print(
-        "A gap says how far above the best of any policy a result is at most. The truth lies between it and 0."
+    print_table(
+        table,
+        "A gap says how far above the best of any policy a result is at most. The truth lies between it and 0.",
     )
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import printable
@@ -315,17 +313,16 @@ def _table(rows: list[dict[str, Any]]) -> None:
             cells.append(text)
         cells += [f"{100 * row['metrics']['utilization']:.1f} %", f"{row['cpu_s']['replay']:.2f}"]
         table.add_row(*cells)
-    console = Console(width=1_000)  # as wide as it needs to be: no number is ever cut
-    console.print(table)
+    notes = []
     if len(rows) > 1:
-        console.print("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
+        notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
-        console.print("policy *: knows the run times and the submissions to come, as nobody could.")
+        notes.append("policy *: knows the run times and the submissions to come, as nobody could.")
+    print_table(table, *notes)
 
 
 def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
     """How much of each resource was in use, and how much of it lay idle where no core was free."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import printable
@@ -340,17 +337,15 @@ def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
         values = [row["metrics"][key] for key, _ in columns]
         cells = (f"{100 * value:.1f} %" if isfinite(value) else "none" for value in values)
         table.add_row(escape(printable(row["policy"], 40)), *cells)
-    console = Console(width=1_000)
-    console.print(table)
-    console.print(
+    print_table(
+        table,
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
-        " that was free on nodes without a free core, while somebody waited."
+        " that was free on nodes without a free core, while somebody waited.",
     )
 
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:
     """How the jobs without a deadline fared, and what became of the deadlines."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import printable
@@ -370,11 +365,10 @@ def _deadline_table(rows: list[dict[str, Any]]) -> None:
         values = [(row["metrics"][key], form) for key, _, form in columns]
         cells = [form.format(value) if isfinite(value) else "" for value, form in values]
         table.add_row(escape(printable(row["policy"], 40)), *cells)
-    console = Console(width=1_000)
-    console.print(table)
-    console.print(
+    print_table(
+        table,
         "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
-        " until its deadline that a job took, of jobs that waited."
+        " until its deadline that a job took, of jobs that waited.",
     )
 
 

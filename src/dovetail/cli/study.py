@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Json, new_table, print_json, say
+from dovetail.cli.prepare import Json, new_table, print_json, print_table, say
 from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
@@ -163,7 +163,6 @@ def _print_cell(task: Task, cost_s: float, done: bool) -> None:
 
 def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) -> None:
     """One line per trace and policy: a grid of thousands of cells stays readable."""
-    from rich.console import Console
     from rich.markup import escape
 
     from dovetail.units import duration, printable
@@ -180,12 +179,13 @@ def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) ->
             *(escape(printable(part, 60)) for part in key), f"{len(members):,}", f"{len(due):,}",
             f"{sum(task.jobs for task in due):,}", duration(sum(costs[task.name] for task in due)),
         )  # fmt: skip
-    console = Console(width=1_000)
-    console.print(table)
     sizes = {axis: len({getattr(task.cell, axis) for task in tasks}) for axis in tasks[0].cell.__dataclass_fields__}
     grid = " x ".join(f"{n} {axis}{'s' if n != 1 else ''}" for axis, n in sizes.items()).replace("policys", "policies")
-    console.print(f"{len(tasks):,} cells: {grid}, less what the rules leave out.")
-    console.print("The cost comes from short probes (or earlier runs); deep queues cost more. Divide it by the cores.")
+    print_table(
+        table,
+        f"{len(tasks):,} cells: {grid}, less what the rules leave out.",
+        "The cost comes from short probes (or earlier runs); deep queues cost more. Divide it by the cores.",
+    )
 
 
 @contextmanager

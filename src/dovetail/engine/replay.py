@@ -18,7 +18,7 @@ from dovetail.engine.whole import Replay, new_replay, read_only
 from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
-from dovetail.kernels.nodes import Nodes, fit_idle
+from dovetail.kernels.nodes import Nodes
 from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule, SlackRule
 from dovetail.kernels.run import Floats
 from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
@@ -27,9 +27,9 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
-from dovetail.policies.machine import new_machine
 from dovetail.policies.solver import Solver
 from dovetail.policies.switch import Switch
+from dovetail.referee.nodes import fit_idle
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
@@ -176,13 +176,11 @@ def _check_nodes(workload: Workload, cluster: Cluster) -> None:
     """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
     asked = requests_of(workload, cluster)
     many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)
-    cap = None if many.any() else new_machine(cluster, workload.size, asked, "first", 1)
-    fits = fit_idle(cap) if isinstance(cap, Nodes) else ~many
     wrong = {
         f"at least one unit, and all jobs together at most {MOST_UNITS:,}": many,
         "no more processors than its units have cores": workload.size > asked.units * asked.need[:, 0],
         "a share of devices from 1 to 1000": (asked.share < 1) | (asked.share > WHOLE),
-        "units that fit on the idle nodes": ~fits,
+        "units that fit on the idle nodes": ~fit_idle(cluster, asked),
     }
     for rule, broken in wrong.items():
         if broken.any():

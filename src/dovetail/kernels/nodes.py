@@ -202,19 +202,6 @@ def segments_for(nodes: int, most: Ints, jobs: int) -> int:
     return 2 * (nodes + 2 * most[min(jobs, len(most) - 1)]) + 16
 
 
-def fit_idle(cap: Nodes) -> npt.NDArray[np.bool_]:
-    """Which jobs fit on a machine that is idle."""
-    fits = np.zeros(len(cap.first) - 1, np.bool_)
-    _all_fit(cap, fits)
-    return fits
-
-
-@jit
-def _all_fit(cap: Nodes, fits: npt.NDArray[np.bool_]) -> None:
-    for job in range(len(fits)):
-        fits[job] = _fits_now(cap, job)
-
-
 @inner
 def _apply(
     cap: Nodes, fleet: Ints, job: int, where: Ints, now: int, begin: int, end: int, sign: int, out: bool

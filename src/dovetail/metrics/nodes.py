@@ -54,7 +54,7 @@ def _share(part: int, whole: int) -> float:
 
 def _capacity(cluster: Cluster) -> Ints:
     """What a node of each kind has of each resource; of the shared one in thousandths."""
-    capacity = np.array([kind.capacity for kind in cluster.kinds], np.int64)
+    capacity = cluster.capacity.copy()
     if cluster.shared:
         capacity[:, cluster.shared_at] *= WHOLE
     return capacity

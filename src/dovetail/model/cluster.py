@@ -69,7 +69,7 @@ class Cluster:
         for kind in self.kinds:
             if kind.count < 1 or len(kind.capacity) != len(self.resources) or min(kind.capacity) < 0:
                 raise ValueError(f"{kind}: a kind is at least one node, and has {self.resources}, none below 0")
-            if self.shared and kind.capacity[self.resources.index(self.shared)] > MOST_DEVICES:
+            if self.shared and kind.capacity[self.shared_at] > MOST_DEVICES:
                 raise ValueError(f"kind {kind.name!r}: a node has at most {MOST_DEVICES} {self.shared} that are shared")
         total = sum(kind.count * kind.capacity[0] for kind in self.kinds)
         if total != self.processors:
@@ -91,10 +91,15 @@ class Cluster:
         return self.resources.index(self.shared) if self.shared else -1
 
     @cached_property
+    def capacity(self) -> Ints:
+        """What a node of each kind (row) has of each resource."""
+        return np.array([kind.capacity for kind in self.kinds], np.int64)
+
+    @cached_property
     def vectors(self) -> Ints:
         """What a node of each kind has, as one row of numbers: of each resource, then of each shared device. The shared
         resource itself counts 0 there."""
-        plain = np.array([kind.capacity for kind in self.kinds], np.int64)
+        plain = self.capacity.copy()
         if not self.shared:
             return plain
         devices = plain[:, self.shared_at].copy()

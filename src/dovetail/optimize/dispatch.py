@@ -106,8 +106,8 @@ class DispatchProblem:
     @cached_property
     def capacity(self) -> Ints:
         """What each node (row) has of each resource."""
-        rows = np.array([kind.capacity for kind in self.cluster.kinds], np.int64)
-        return rows[self.cluster.kind_of]
+        rows: Ints = self.cluster.capacity[self.cluster.kind_of]
+        return rows
 
     @cached_property
     def free_now(self) -> Ints:
@@ -225,7 +225,7 @@ def dispatch_problem(state: State, window: int = WINDOW) -> DispatchProblem:
 def _need(cluster: Cluster, requests: Requests, job: int, fits: list[int]) -> tuple[tuple[int, ...], int]:
     """What a unit takes, and the kinds, of these, that will do."""
     need = tuple(int(x) for x in requests.need[job])
-    if cluster.shared and need[cluster.resources.index(cluster.shared)] and int(requests.share[job]) != WHOLE:
+    if cluster.shared and need[cluster.shared_at] and int(requests.share[job]) != WHOLE:
         raise ValueError(
             f"job {job} takes {int(requests.share[job])} thousandths of {cluster.shared}: the paper's models know whole"
             f" pieces only; take a list policy or a planner"

@@ -96,7 +96,7 @@ def _devices(
     asked = state.requests
     if not cluster.shared or asked is None:
         return {}
-    r = cluster.resources.index(cluster.shared)
+    r = cluster.shared_at
     taken = dict.fromkeys(range(cluster.nodes), 0)
     for one in problem.running:
         for node, bits in zip(one.nodes, state.devices.get(one.job, ()), strict=False):

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -62,7 +60,7 @@ class Switch(Policy):
         if state.cluster is None or state.requests is None:
             return self.plain
         asked, waiting = state.requests, state.waiting
-        somewhere_none = np.array([kind.capacity for kind in state.cluster.kinds]).min(axis=0) == 0
+        somewhere_none = state.cluster.capacity.min(axis=0) == 0
         choosy = asked.kinds[waiting] != (1 << len(state.cluster.kinds)) - 1
         mixed = choosy.any() or (asked.need[waiting][:, somewhere_none] > 0).any()
         return self.mixed if bool(mixed) else self.plain

@@ -32,7 +32,8 @@ class Units:
 
 def has_of(cluster: Cluster) -> Ints:
     """What each node has of each resource."""
-    return np.array([kind.capacity for kind in cluster.kinds], np.int64)[cluster.kind_of]
+    has: Ints = cluster.capacity[cluster.kind_of]
+    return has
 
 
 def fit_idle(cluster: Cluster, asked: Requests) -> Flags:
@@ -84,7 +85,7 @@ def _devices(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iter
     """Every unit has as many devices as it needs, of those on its node, and none where it needs none."""
     want, have = np.zeros(len(units.job), np.int64), np.zeros(len(units.job), np.int64)
     if cluster.shared:
-        r = cluster.resources.index(cluster.shared)
+        r = cluster.shared_at
         want, have = asked.need[units.job, r], has_of(cluster)[units.node, r]
     got = np.bitwise_count(units.devices).astype(np.int64)
     wrong = (units.devices < 0) | (units.devices >> have != 0) | (got != want)

@@ -210,7 +210,7 @@ def _nodes(
     about = {
         "resources": [printable(name, _LONGEST_NAME) for name in cluster.resources],
         "accelerators": accelerators(cluster),
-        "shared": cluster.resources.index(cluster.shared) if cluster.shared else -1,
+        "shared": cluster.shared_at,
         "kinds": [[printable(kind.name, _LONGEST_NAME), kind.count, kind.capacity] for kind in cluster.kinds],
         "requests": {"units": units, "exclusive": exclusive, "share": share, "need": need},
     }

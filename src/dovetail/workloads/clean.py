@@ -14,11 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.errors import InputError, SettingError
-from dovetail.kernels.nodes import Nodes, fit_idle
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import Requests, requests_of
+from dovetail.model.request import requests_of
 from dovetail.model.workload import Column, Step, Workload
-from dovetail.policies.machine import new_machine
+from dovetail.referee.nodes import fit_idle
 from dovetail.workloads.swf import header_count
 
 
@@ -77,13 +76,8 @@ def fits_nodes(workload: Workload, cluster: Cluster) -> Workload:
     if not cluster.kinds or not len(workload):
         return workload
     asked = requests_of(workload, cluster)
-    fits = (asked.units >= 1) & (asked.units <= cluster.processors)  # before there is memory for every unit
-    columns = (asked.units, asked.need, asked.share, asked.per_node, asked.exclusive, asked.kinds)
-    some = Requests(*(column[fits] for column in columns))
-    idle = new_machine(cluster, workload.size[fits], some, "first", 1)
-    if isinstance(idle, Nodes):
-        fits[fits] = fit_idle(idle)
-    return workload.take(fits, "does not fit on the idle nodes")
+    possible = (asked.units >= 1) & (asked.units <= cluster.processors)  # products of larger numbers would wrap
+    return workload.take(possible & fit_idle(cluster, asked), "does not fit on the idle nodes")
 
 
 def known_limit(workload: Workload) -> Workload:
