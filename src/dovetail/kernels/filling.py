@@ -7,9 +7,10 @@ import numpy.typing as npt
 
 from dovetail.kernels.capacity import fits_now, start
 from dovetail.kernels.compile import jit
+from dovetail.kernels.fitting import KINDS, VECTOR, least_free
 from dovetail.kernels.fleet import AFTER, COUNT, HEADS, ZERO
 from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.placing import KINDS, VECTOR, fragmented, least_free
+from dovetail.kernels.placing import fragmented
 from dovetail.kernels.run import NEVER
 
 _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]

@@ -16,61 +16,25 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.fleet import (
-    AFTER,
-    AT,
-    AT_NODES,
-    AT_SEGMENTS,
-    CHILD,
-    COUNT,
-    FIRST,
-    HEADS,
-    KIND,
-    NEXT,
-    NODES,
-    NONE,
-    ONE,
-    ROOT,
-    SEGMENTS,
-    SIBLING,
-    VALUES,
-    WIDTH,
-    ZERO,
-    changed,
-    class_with,
-    copy_fleet,
-    current,
-    larger_fleet,
-    move_node,
-    new_fleet,
-)
-from dovetail.kernels.heap import pop, push
-from dovetail.kernels.placing import (
-    CANDIDATE,
+from dovetail.kernels.fitting import (
     DELTA,
     DEVICES,
     DUE,
     EPOCH,
-    EVENT,
-    EVENT_AT,
     EXCLUSIVE,
-    HAS,
     INFO,
     KINDS,
-    LEFT_AT,
     OLD_DELTA,
     PICKED,
     PLAN_NOW,
     REQUEST,
     RESOURCES,
-    RIGHT_AT,
     ROWS,
     RULE,
     RUNNING_FIRST,
     RUNS_AFTER,
     RUNS_BEFORE,
     SCRATCH,
-    SEG_UNITS,
     SHADOW,
     SHADOW_AT,
     SHARE,
@@ -80,12 +44,28 @@ from dovetail.kernels.placing import (
     UNTIL,
     VECTOR,
     WHOLE,
-    WILL_DO,
     count,
-    fit,
+    earliest_fit,
+    fits_plan,
     least_free,
-    pick,
+    taken,
 )
+from dovetail.kernels.fleet import (
+    AT_NODES,
+    KIND,
+    NODES,
+    NONE,
+    ONE,
+    SEGMENTS,
+    ZERO,
+    changed,
+    class_with,
+    copy_fleet,
+    larger_fleet,
+    move_node,
+    new_fleet,
+)
+from dovetail.kernels.placing import pick
 from dovetail.kernels.run import NEVER
 from dovetail.kernels.seam import answers
 
@@ -101,7 +81,7 @@ class Nodes(NamedTuple):
 
     info: Ints
     capacity: Ints
-    """A vector per kind (placing.py)."""
+    """A vector per kind (fitting.py)."""
     total: Floats
     """What the cluster has of each resource."""
     rows: Ints
@@ -151,7 +131,7 @@ def new_nodes(
     kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], types: Floats, rule: int,
     jobs: int, foresight: int = 0,
 ) -> Nodes:  # fmt: skip
-    """An idle machine. `capacity` is a vector per kind (placing.py). `requests` are the columns of the jobs, then of
+    """An idle machine. `capacity` is a vector per kind (fitting.py). `requests` are the columns of the jobs, then of
     the typical jobs: units, per_node, exclusive, kinds, share, need (a row per job). There is room for so many jobs
     that run and wait, and in plans for so many more that are foreseen."""
     units, per_node, exclusive, will_do, share, need = requests
@@ -172,14 +152,8 @@ def new_nodes(
         pool[shared] = everything[resources:].sum()
         total[shared] = pool[shared] / WHOLE
     info = np.zeros(INFO, np.int64)
-    info[[RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES]] = [
-        rule,
-        resources,
-        width - resources,
-        shared,
-        len(capacity),
-        len(types),
-    ]
+    shape = [rule, resources, width - resources, shared, len(capacity), len(types)]
+    info[[RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES]] = shape
     info[[RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW]] = [-1, NEVER, 1, -1, -1]
     segments = int(segments_for(len(kind_of), most, jobs))
     more = segments + 4 * foresight * int(most[min(1, known)])  # they may all be copies of the largest
@@ -222,11 +196,8 @@ def _apply(
                 delta[w] = sign * cap.capacity[fleet[source + KIND], w]
             unit += 1
         while unit < last and where[0, unit] == node and cap.rows[EXCLUSIVE, job] == 0:
-            for r in range(cap.info[RESOURCES]):
-                if r != cap.info[SHARED]:
-                    delta[r] += sign * cap.need[job, r]
-            for d in range(cap.info[DEVICES]):
-                delta[cap.info[RESOURCES] + d] += sign * cap.rows[SHARE, job] * ((where[1, unit] >> d) & 1)
+            for w in range(width):
+                delta[w] += sign * taken(cap, job, w, where[1, unit])
             unit += 1
         same = source == home
         for w in range(width):
@@ -354,124 +325,6 @@ def _open_plan(cap: Nodes, now: int) -> None:
 
 
 @inner
-def _into(cap: Nodes, job: int, kind: int, seg: int) -> int:
-    """How many units fit into a segment of the plan; noted by segment."""
-    fleet = cap.plan
-    units = fit(cap, job, kind, fleet, seg + VALUES)
-    cap.scratch[SEG_UNITS, (seg - fleet[AT_SEGMENTS]) // (VALUES + fleet[WIDTH])] = units
-    return units
-
-
-@inner
-def _least_units(cap: Nodes, job: int, kind: int, left: int, right: int) -> int:
-    """How many units fit into all of the segments from `left` to `right`; each has been noted."""
-    fleet, vector = cap.plan, cap.scratch[VECTOR]
-    shared = cap.info[SHARED]
-    devices = shared >= 0 and left != right and cap.need[job, shared] > 0
-    least = cap.rows[UNITS, job]
-    seg = left
-    while least > 0:
-        least = min(least, cap.scratch[SEG_UNITS, (seg - fleet[AT_SEGMENTS]) // (VALUES + fleet[WIDTH])])
-        for w in range(fleet[WIDTH] if devices else 0):
-            vector[w] = fleet[seg + VALUES + w] if seg == left else min(vector[w], fleet[seg + VALUES + w])
-        if seg == right:
-            # Now this device is free and now that: it must be the same all the way.
-            return fit(cap, job, kind, vector, ZERO) if devices else least
-        seg = fleet[seg + NEXT]
-    return least
-
-
-@inner
-def _next_change(fleet: Ints, left: int, right: int, length: int) -> int:
-    """When the time that a job would run, now from segment `left` to `right`, leaves the first or comes to another."""
-    when = _NEVER
-    if fleet[left + NEXT] >= 0:
-        when = fleet[fleet[left + NEXT] + AT]
-    if fleet[right + NEXT] >= 0:
-        when = min(when, fleet[fleet[right + NEXT] + AT] - length + 1)
-    return when
-
-
-@inner
-def _earliest_fit(cap: Nodes, job: int, at: int, length: int) -> int:
-    # Each class has a window on its timeline, from segment LEFT_AT to RIGHT_AT, that moves on to later starts; HAS is
-    # how many units fit into it on one node. A heap says whose window changes next.
-    fleet, scratch, units = cap.plan, cap.scratch, cap.rows[UNITS, job]
-    n = events = there = ZERO
-    for kind in range(cap.info[KINDS]):
-        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
-            continue
-        home = fleet[HEADS + kind]
-        while home >= 0:
-            left = right = current(fleet, fleet[home + FIRST], at)
-            _into(cap, job, kind, left)
-            while fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] < at + length:
-                right = fleet[right + NEXT]
-                _into(cap, job, kind, right)
-            has = _least_units(cap, job, kind, left, right)
-            there += has * fleet[home + COUNT]
-            if there >= units:
-                return at
-            scratch[CANDIDATE, n], scratch[LEFT_AT, n], scratch[RIGHT_AT, n], scratch[HAS, n] = home, left, right, has
-            when = _next_change(fleet, left, right, length)
-            if when < NEVER:
-                events = push(scratch[EVENT_AT], scratch[EVENT], events, when, n)
-            n += 1
-            home = fleet[home + AFTER]
-    while events > 0:
-        when = scratch[EVENT_AT, 0]
-        while events > 0 and scratch[EVENT_AT, 0] == when:
-            i = scratch[EVENT, 0]
-            events = pop(scratch[EVENT_AT], scratch[EVENT], events)
-            home, left, right = scratch[CANDIDATE, i], scratch[LEFT_AT, i], scratch[RIGHT_AT, i]
-            kind = fleet[home + KIND]
-            if fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] - length + 1 == when:
-                right = fleet[right + NEXT]
-                _into(cap, job, kind, right)
-            if fleet[left + NEXT] >= 0 and fleet[fleet[left + NEXT] + AT] == when:
-                left = fleet[left + NEXT]
-            has = _least_units(cap, job, kind, left, right)
-            there += (has - scratch[HAS, i]) * fleet[home + COUNT]
-            scratch[LEFT_AT, i], scratch[RIGHT_AT, i], scratch[HAS, i] = left, right, has
-            after = _next_change(fleet, left, right, length)
-            if after < NEVER:
-                events = push(scratch[EVENT_AT], scratch[EVENT], events, after, i)
-        if there >= units:
-            return when
-    return _NEVER  # it would not fit into the idle machine
-
-
-@inner
-def _fits_plan(cap: Nodes, job: int, at: int, length: int) -> bool:
-    if at != cap.info[PLAN_NOW]:
-        return count(cap, cap.plan, job, at, at + length)
-    # On a full machine few nodes have room now, and their futures are all different: look at those nodes only.
-    free, plan, stack, vector = cap.free, cap.plan, cap.scratch[EVENT], cap.scratch[VECTOR]
-    nodes, n = free[AT_NODES], free[NODES]
-    units = ZERO
-    for kind in range(cap.info[KINDS]):
-        home = free[HEADS + kind] if (cap.rows[WILL_DO, job] >> kind) & 1 == 1 else NONE
-        while home >= 0:
-            m = ZERO
-            if fit(cap, job, kind, free, free[home + FIRST] + VALUES) > 0:
-                stack[0], m = free[home + ROOT], ONE
-            while m > 0:  # all nodes in the heap of the class
-                m -= 1
-                node = stack[m]
-                for row in (CHILD, SIBLING):
-                    other = free[nodes + row * n + node]
-                    if other >= 0:
-                        stack[m] = other
-                        m += 1
-                least_free(plan, plan[plan[AT_NODES] + node], at, at + length, vector)
-                units += fit(cap, job, kind, vector, ZERO)
-                if units >= cap.rows[UNITS, job]:
-                    return True
-            home = free[home + AFTER]
-    return False
-
-
-@inner
 def _reserve(cap: Nodes, job: int, at: int, length: int) -> None:
     now = cap.info[PLAN_NOW]
     pick(cap, cap.plan, job, at, at + length)
@@ -498,7 +351,7 @@ def _shadow(cap: Nodes, job: int, now: int) -> int:
     # What the first in the queue leaves is not a number here: it gets its nodes. What runs only ever ends, so from
     # now + 1 on the first fit is a fit for ever, and on the other nodes never less is free than now.
     _open_plan(cap, now)
-    at = _earliest_fit(cap, job, now + 1, ONE)
+    at = earliest_fit(cap, job, now + 1, ONE)
     _reserve(cap, job, at, _NEVER - at)
     cap.info[SHADOW_AT], cap.info[SHADOW] = now, at
     copy_fleet(cap.free, cap.aside)
@@ -513,15 +366,13 @@ def _shadow(cap: Nodes, job: int, now: int) -> int:
 @inner
 def _put_aside(cap: Nodes, job: int, outlives: bool) -> None:
     """A job that has just started takes its part of what is aside; if it outlives the shadow, of what is left then."""
-    width, resources = cap.capacity.shape[1], cap.info[RESOURCES]
+    width = cap.capacity.shape[1]
     for unit in range(cap.first[job], cap.first[job + 1] if outlives else cap.first[job]):
         node = cap.placed[0, unit]
         if cap.left[node, width] != cap.info[SHADOW_AT]:
             continue
         for w in range(width):
-            part = cap.need[job, w] if w < resources and w != cap.info[SHARED] else ZERO
-            if w >= resources:
-                part = cap.rows[SHARE, job] * ((cap.placed[1, unit] >> (w - resources)) & 1)
+            part = taken(cap, job, w, cap.placed[1, unit])
             cap.left[node, w] = 0 if cap.rows[EXCLUSIVE, job] == 1 else cap.left[node, w] - part
     _put_nodes_aside(cap, job, cap.placed, outlives)
 
@@ -586,8 +437,8 @@ answers(
     beside=_beside,
     take_beside=_take_beside,
     open_plan=_open_plan,
-    earliest_fit=_earliest_fit,
-    fits_plan=_fits_plan,
+    earliest_fit=earliest_fit,
+    fits_plan=fits_plan,
     reserve=_reserve,
     unreserve=_unreserve,
     advance_plan=_advance_plan,

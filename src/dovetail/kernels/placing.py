@@ -1,8 +1,4 @@
-"""Where the units of a job go: what fits on a node, and which nodes a rule of placement takes first.
-
-A vector is what is free on a node: one number per resource, then one per device of the shared resource (whose own
-number is 0). A job's row may also be that of a typical job (`Nodes.types`), of which fragmentation is measured.
-"""
+"""Where the units of a job go: which nodes a rule of placement takes first, and which devices."""
 
 from __future__ import annotations
 
@@ -12,108 +8,31 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.kernels.compile import inner
-from dovetail.kernels.fleet import (
-    AFTER,
-    COUNT,
-    FIRST,
-    HEADS,
-    NEXT,
-    NONE,
-    ONE,
-    ROOT,
-    VALUES,
-    WIDTH,
-    ZERO,
-    current,
-    pop_node,
+from dovetail.kernels.fitting import (
+    CANDIDATE,
+    DEVICES,
+    EXCLUSIVE,
+    FITS,
+    KINDS,
+    LEFT,
+    RESOURCES,
+    RULE,
+    SHARE,
+    SHARED,
+    TYPES,
+    VECTOR,
+    WHOLE,
+    WILL_DO,
+    fit,
+    least_free,
 )
-from dovetail.kernels.fleet import AT as SEG_AT
+from dovetail.kernels.fleet import AFTER, HEADS, NONE, ONE, ROOT, ZERO, pop_node
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 # Rules of placement.
 FIRST_FIT, BEST_FIT, WORST_FIT, CONSOLIDATE, SCARCE, GRADIENT = range(6)
-
-# Positions in Nodes.info.
-RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES, RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW, SHADOW = range(12)
-"""SHARED: which resource is shared; -1: none. TYPES: how many typical jobs stand behind the jobs. RUNNING_FIRST: the
-first of the jobs that run; DUE: none of them is expected to end before. EPOCH: how often something was given back.
-SHADOW_AT: when the first in the queue was last given a reservation. SHADOW: when it would start. PLAN_NOW: when the
-plan begins."""
-INFO = 12
-
-# Rows of Nodes.rows, by job.
-UNITS, PER_NODE, EXCLUSIVE, WILL_DO, SHARE, REQUEST, UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED = range(10)
-"""WILL_DO: bits of the kinds. REQUEST: a number for all that it asks for; jobs with the same are alike. UNTIL: when a
-running job is expected to end; -1: it does not run. PICKED: the instant of the pass in which nodes were picked."""
-ROWS = 10
-
-WHOLE = 1000
-"""Parts of a shared device."""
-
-# Rows of Nodes.scratch. SEG_UNITS: by segment, how many units fit. CANDIDATE: classes; FITS: how many units fit;
-# LEFT_AT, RIGHT_AT, HAS: see _earliest_fit. EVENT_AT, EVENT: a heap. VECTOR, DELTA, LEFT, OLD_DELTA: vectors.
-SEG_UNITS, CANDIDATE, FITS, LEFT_AT, RIGHT_AT, HAS, EVENT_AT, EVENT, VECTOR, DELTA, LEFT, OLD_DELTA = range(12)
-SCRATCH = 12
-
-
-@inner
-def least_free(fleet: Ints, home: int, at: int, end: int, out: Ints) -> None:
-    """What is free on a node of a class all the way from `at` to `end`."""
-    seg = current(fleet, fleet[home + FIRST], at)
-    width = fleet[WIDTH]
-    for w in range(width):
-        out[w] = fleet[seg + VALUES + w]
-    seg = fleet[seg + NEXT]
-    while seg >= 0 and fleet[seg + SEG_AT] < end:
-        for w in range(width):
-            out[w] = min(out[w], fleet[seg + VALUES + w])
-        seg = fleet[seg + NEXT]
-
-
-@inner
-def fit(cap: Any, job: int, kind: int, vector: Ints, base: int) -> int:
-    """How many units of a job fit on a node of that kind where vector[base:] is free; no more than it has."""
-    rows, info = cap.rows, cap.info
-    if (rows[WILL_DO, job] >> kind) & 1 == 0:
-        return ZERO
-    resources, shared = info[RESOURCES], info[SHARED]
-    if rows[EXCLUSIVE, job] == 1:
-        for w in range(resources + info[DEVICES]):
-            if vector[base + w] != cap.capacity[kind, w]:
-                return ZERO
-    units = rows[UNITS, job]
-    if units > rows[PER_NODE, job] > 0:
-        units = rows[PER_NODE, job]
-    if rows[EXCLUSIVE, job] == 1:
-        units = ONE
-    for r in range(resources):
-        need = cap.need[job, r]
-        if need == 0:
-            continue
-        if r == shared:
-            units = min(units, _on_devices(cap, job, need, vector, base + resources))
-        elif units == 1 or vector[base + r] < need:
-            units = min(units, np.int64(vector[base + r] >= need))
-        else:
-            units = min(units, vector[base + r] // need)
-        if units == 0:
-            return units
-    return units
-
-
-@inner
-def _on_devices(cap: Any, job: int, need: int, vector: Ints, base: int) -> int:
-    """How many units the devices from `base` on would take."""
-    share = cap.rows[SHARE, job]
-    total = ZERO
-    for d in range(cap.info[DEVICES]):
-        if need == 1:
-            total += vector[base + d] // share
-        elif vector[base + d] >= share:
-            total += 1
-    return total if need == 1 else total // need
 
 
 @inner
@@ -306,20 +225,3 @@ def pick(cap: Any, fleet: Ints, job: int, at: int, end: int) -> None:
             scratch[CANDIDATE, 0], scratch[FITS, 0] = scratch[CANDIDATE, n], scratch[FITS, n]
             cap.keys[0, 0], cap.keys[1, 0] = cap.keys[0, n], cap.keys[1, n]
         _sift(cap, fleet, ZERO, n)
-
-
-@inner
-def count(cap: Any, fleet: Ints, job: int, at: int, end: int) -> bool:
-    """Whether the job fits from `at` to `end`."""
-    units = ZERO
-    for kind in range(cap.info[KINDS]):
-        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
-            continue
-        home = fleet[HEADS + kind]
-        while home >= 0:
-            least_free(fleet, home, at, end, cap.scratch[VECTOR])
-            units += fleet[home + COUNT] * fit(cap, job, kind, cap.scratch[VECTOR], ZERO)
-            if units >= cap.rows[UNITS, job]:
-                return True
-            home = fleet[home + AFTER]
-    return False

@@ -12,8 +12,8 @@ import numpy as np
 from dovetail.errors import SettingError
 from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
 from dovetail.kernels import run as layout
+from dovetail.kernels.fitting import PICKED
 from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.placing import PICKED
 from dovetail.kernels.planning import fitted
 from dovetail.kernels.rules import ConservativeRule, DeadlineRule, ListRule, PlanRule, Rule, SlackRule
 from dovetail.kernels.step import step
