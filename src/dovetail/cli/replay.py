@@ -33,6 +33,7 @@ from dovetail.cli.prepare import (
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from dovetail.energy.site import Site
     from dovetail.model.cluster import Cluster
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Workload
@@ -86,6 +87,9 @@ def replay_command(
     gaps: Annotated[
         bool, typer.Option("--gaps", help="Say how far each result can be from the best of any policy, at most.")
     ] = False,
+    energy: Annotated[
+        Path | None, typer.Option(metavar="SITE.toml", help="Say what energy, cooling and carbon each schedule costs.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -103,6 +107,7 @@ def replay_command(
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     nodes = nodes_named(cluster, processors)
+    site = _site(energy)
     for chosen in policies:
         warmed(chosen, nodes is not None)
     written: set[str] = set()
@@ -119,6 +124,8 @@ def replay_command(
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
+            if site is not None:
+                row |= _energy(schedule, site)
             if gaps:
                 bounds = bounds or _bounds(workload)
                 row |= {"bounds": bounds, "gaps": _gaps(row["metrics"], bounds)}
@@ -133,6 +140,8 @@ def replay_command(
                 _node_table(rows, nodes)
             if "deadline_jobs" in rows[0]["metrics"]:
                 _deadline_table(rows)
+            if site is not None:
+                _energy_table(rows, site)
             if gaps:
                 _gap_table(rows)
 
@@ -245,6 +254,18 @@ def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counti
     return unfairness(schedule, fair, counting)
 
 
+def _site(path: Path | None) -> Site | None:
+    from dovetail.workloads.sites import read_site
+
+    return read_site(path) if path is not None else None
+
+
+def _energy(schedule: Schedule, site: Site) -> dict[str, Any]:
+    from dovetail.metrics.energy import of_energy
+
+    return {"site": site.name, "currency": site.currency, "energy": of_energy(schedule, site)}
+
+
 def _bounds(workload: Workload) -> dict[str, float]:
     """What no policy can beat on this workload, by metric; a few seconds where there are many jobs."""
     from rich.console import Console
@@ -342,6 +363,32 @@ def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
         " that was free on nodes without a free core, while somebody waited.",
     )
+
+
+def _energy_table(rows: list[dict[str, Any]], site: Site) -> None:
+    """What was drawn, what it cost and what jobs earned."""
+    from rich.markup import escape
+
+    from dovetail.units import printable
+
+    money = escape(printable(site.currency, 12))
+    columns = (
+        ("energy_kwh", "energy\nkWh", "{:,.0f}"),
+        ("energy_idle_kwh", "of it idle\nkWh", "{:,.0f}"),
+        ("energy_cooling_kwh", "of it cooling\nkWh", "{:,.0f}"),
+        ("pue", "PUE\n", "{:.3f}"),
+        ("peak_kw", "peak\nkW", "{:,.1f}"),
+        ("energy_cost", f"bill\n{money}", "{:,.0f}"),
+        ("revenue", f"revenue\n{money}", "{:,.0f}"),
+        ("profit", f"profit\n{money}", "{:,.0f}"),
+        ("co2_kg", "carbon\nkg CO2", "{:,.0f}"),
+    )
+    table = new_table(["policy"], [head for _, head, _ in columns])
+    for row in rows:
+        values = [(row["energy"][key], form) for key, _, form in columns]
+        cells = (form.format(value) if isfinite(value) else "" for value, form in values)
+        table.add_row(escape(printable(row["policy"], 40)), *cells)
+    print_table(table, f"At {escape(printable(site.name))}, from the first arrival to the last end.")
 
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:

@@ -21,13 +21,14 @@ REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
 OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
-    "units", "per_node", "exclusive", "feature", "gpu_share",
+    "units", "per_node", "exclusive", "feature", "gpu_share", "power_mw",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
 (field 18); `deadline_s` is by how long after its arrival a job is to have ended (-1: no matter when); `line` is
 the line of the source file. What a job asks of nodes (model/request.py): `units`, `unit_RESOURCE` of each for any
-resource, `per_node`, `exclusive`, `feature`, `gpu_share`."""
+resource, `per_node`, `exclusive`, `feature`, `gpu_share`. `power_mw`: milliwatts that each processor of the
+job draws."""
 
 UNIT: Final = "unit_"
 """Columns with this before the name of a resource: what one unit of a job needs of it."""

@@ -46,19 +46,24 @@ def cluster_named(text: str, folder: Path = Path()) -> Cluster:
 
 def read_cluster(path: str | Path) -> Cluster:
     """Read a cluster from a TOML file. InputError for whatever is not as docs/nodes.md says."""
-    path = regular_file(Path(path))
+    return _cluster(read_toml(Path(path), "a cluster"), path)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """What a small TOML file says."""
+    path = regular_file(path)
     try:
         with path.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
     except OSError as error:
         raise InputError(path, 0, f"cannot be read: {error.strerror}") from error
     if len(raw) > MOST_BYTES:
-        raise InputError(path, 0, f"more than {MOST_BYTES:,} bytes, too many for the description of a cluster")
+        raise InputError(path, 0, f"more than {MOST_BYTES:,} bytes, too many for the description of {what}")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(path, 0, f"not UTF-8 text: {error}") from error
-    return _cluster(_parsed(text, path), path)
+    return _parsed(text, path)
 
 
 def _built_in() -> dict[str, str]:
@@ -82,7 +87,7 @@ def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
         raise InputError(path, 0, f"unknown key {printable(unknown[0])!r}; valid: name, shared, [[nodes]]")
     for key in ("name", "shared"):
         if not isinstance(table.get(key, ""), str):
-            raise InputError(path, 0, f"{key} = {_shown(table[key])}: must be a text")
+            raise InputError(path, 0, f"{key} = {shown(table[key])}: must be a text")
     nodes = table.get("nodes")
     if not isinstance(nodes, list) or not nodes or not all(isinstance(entry, dict) for entry in nodes):
         raise InputError(path, 0, "no nodes: write a section [[nodes]] for each kind of node")
@@ -104,7 +109,7 @@ def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
 def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     name = entry.get("kind")
     if not isinstance(name, str) or not name or printable(name) != name:
-        raise ValueError(f"kind = {_shown(name)}: each [[nodes]] needs a name, a text of 1 to 200 characters")
+        raise ValueError(f"kind = {shown(name)}: each [[nodes]] needs a name, a text of 1 to 200 characters")
     for key in entry:
         if key not in _WORDS and (key in _TAKEN or not _RESOURCE.fullmatch(key)):
             raise ValueError(
@@ -114,7 +119,7 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     features = entry.get("features", [])
     # "|" stands between the alternatives of a job, so it cannot be in a name.
     if not isinstance(features, list) or not all(isinstance(f, str) and f and "|" not in f for f in features):
-        raise ValueError(f"kind {name!r}: features = {_shown(features)}: must be a list of texts without |")
+        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts without |")
     count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
     rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
@@ -123,11 +128,12 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
 def _whole(entry: Mapping[str, Any], name: str, key: str, least: int) -> int:
     value = entry.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
-        raise ValueError(f"kind {name!r}: {key} = {_shown(value)}: must be a whole number from {least} to {MOST:,}")
+        raise ValueError(f"kind {name!r}: {key} = {shown(value)}: must be a whole number from {least} to {MOST:,}")
     return value
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value of a TOML file as a message names it."""
     if isinstance(value, dict | list):
         return f"a {type(value).__name__}"
     return "missing" if value is None else printable(repr(value))

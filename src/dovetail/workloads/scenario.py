@@ -127,6 +127,17 @@ def periodic_deadlines(workload: Workload, tolerance: float) -> Workload:
     return workload.with_columns(step, deadline_s=np.where(periodic, since, -1))
 
 
+def power(workload: Workload, least_w: Fraction, most_w: Fraction, seed: int) -> Workload:
+    """Draw what each processor of a job draws, a whole number of milliwatts, each as likely as any other."""
+    least, most = (round(1000 * watts) for watts in (least_w, most_w))
+    if least > most:
+        raise SettingError(f"power: {float(least_w):g} W is above {float(most_w):g} W")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    drawn: Column = rng.integers(least, most, size=len(workload), endpoint=True)
+    step = Step(f"power={float(least_w):g}..{float(most_w):g}", changed=len(workload))
+    return workload.with_columns(step, power_mw=drawn)
+
+
 def shift_to_zero(workload: Workload) -> Workload:
     """All submits earlier by the first one, which becomes 0."""
     first = int(workload.submit[0]) if len(workload) else 0
@@ -220,6 +231,14 @@ def _per_node(workload: Workload, text: str, seed: int) -> Workload:
     return per_node(workload, int(cores), found.get("memory"))
 
 
+def _power(workload: Workload, text: str, seed: int) -> Workload:
+    least, dots, most = text.partition("..")
+    try:
+        return power(workload, _fraction(least), _fraction(most if dots else least), seed)
+    except ValueError:
+        raise SettingError(f"power={text}: write watts a processor, one number or two: power=7.8..11.11") from None
+
+
 def _fraction(text: str) -> Fraction:
     """The number as it is written: 3.2 is 16/5, so that 20 x 3.2 is exactly 64."""
     if not 1e-9 <= float(text) <= MOST_AMOUNT:
@@ -247,7 +266,7 @@ def _between(text: str) -> tuple[int, int]:
         raise SettingError(str(error)) from None
 
 
-RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines", "lengthen")
+RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines", "lengthen", "power")
 """Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
@@ -264,6 +283,7 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
     ),
     "per-node": ("per-node=CORES[,memory=GB_PER_CORE]", _per_node),
     "lengthen": ("lengthen=JOBS[,mix=recorded|reported,days=DAYS]", _lengthened),
+    "power": ("power=LEAST_W..MOST_W", _power),
     "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
 }
 
