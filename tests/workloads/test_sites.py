@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.energy.cooling import PLANTS, plant_table
 from dovetail.energy.site import Off
 from dovetail.errors import InputError, SettingError
 from dovetail.model.workload import Provenance, Workload
+from dovetail.workloads.hours import read_hours
 from dovetail.workloads.scenario import apply
 from dovetail.workloads.sites import read_site
 from tests.conftest import TRACES, needs_traces
@@ -134,6 +136,17 @@ def test_real_files(tmp_path: Path, section: str, file: str, column: str, hours:
     series = {"price": found.price, "carbon": found.carbon, "temperature": found.temperature_mc}[section]
     assert len(series.values) == hours
     assert series.step_s == 3600
+
+
+@needs_traces
+@pytest.mark.parametrize(("plant", "winter", "summer"), [("air", 1.11, 1.43), ("hybrid", 1.00, 1.09)])
+def test_plants_have_the_pues_of_the_paper(plant: str, winter: float, summer: float) -> None:
+    weather = read_hours(TRACES / "energy/dc-rl_epw_weather.tar.xz/ESP_Granada.084190_SWEC.epw", "", "", 1000).values
+    table = plant_table(plant, PLANTS[plant], 90_000)
+    for first, said in ((0, winter), (181, summer)):
+        degrees = weather[24 * first : 24 * (first + 23)]
+        pue = table.at(np.full(len(degrees), 90_000_000), degrees).mean() / 1000
+        assert round(float(pue), 2) == said
 
 
 def test_power_is_drawn_between_two_numbers() -> None:
