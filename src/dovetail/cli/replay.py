@@ -34,7 +34,7 @@ from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
     from dovetail.energy.site import Site
-    from dovetail.model.cluster import Cluster
+    from dovetail.model.cluster import Cluster, PowerCap
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Workload
 
@@ -90,12 +90,18 @@ def replay_command(
     energy: Annotated[
         Path | None, typer.Option(metavar="SITE.toml", help="Say what energy, cooling and carbon each schedule costs.")
     ] = None,
+    power_cap: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="KW", help="Never draw more, cooling apart; needs --energy for the powers."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
+    from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
+    from dovetail.workloads.clean import under_cap
 
     policies = [policy_named(name) for name in policy or ["easy"]]
     try:
@@ -108,19 +114,23 @@ def replay_command(
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     nodes = nodes_named(cluster, processors)
     site = _site(energy)
+    cap = _cap(power_cap, site, nodes)
     for chosen in policies:
         warmed(chosen, nodes is not None)
     written: set[str] = set()
     for path in traces:
         clock = time.process_time()
         workload = load(path, filters, scenarios, overrun, seed, processors, nodes)
+        machine = nodes
+        if cap is not None:
+            workload, machine = under_cap(workload, cap), Cluster(workload.processors, cap=cap)
         need_jobs(workload)
         read_s = time.process_time() - clock
         if not as_json:
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, nodes, charge)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -258,6 +268,16 @@ def _site(path: Path | None) -> Site | None:
     from dovetail.workloads.sites import read_site
 
     return read_site(path) if path is not None else None
+
+
+def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap | None:
+    from dovetail.model.cluster import PowerCap
+
+    if kw is None:
+        return None
+    if site is None or nodes is not None:
+        raise SettingError("--power-cap needs --energy, which says what processors draw, and no --cluster")
+    return PowerCap(round(1e6 * kw), site.idle_mw, site.busy_mw)
 
 
 def _energy(schedule: Schedule, site: Site) -> dict[str, Any]:

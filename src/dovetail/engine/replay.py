@@ -131,7 +131,11 @@ def checked(
 
 
 def made_ready(cluster: Cluster, workload: Workload, policy: Policy, rule: Rule | None) -> Cluster:
-    """The cluster with all that the policy asks of it. On nodes, a policy that cannot run there is refused."""
+    """The cluster with all that the policy asks of it. On nodes or under a power cap, a policy that cannot run there is
+    refused."""
+    if cluster.cap is not None and (cluster.kinds or isinstance(policy, Solver | Switch)):
+        what = "nodes" if cluster.kinds else policy.name
+        raise SettingError(f"{what}: a power cap is kept on a machine that counts processors, by lists and planners")
     if not cluster.kinds:
         return cluster
     asked = policy.inner if isinstance(policy, Switch) else (policy,)
@@ -164,6 +168,14 @@ def check(workload: Workload, cluster: Cluster) -> None:
             )
     if cluster.kinds:
         _check_nodes(workload, cluster)
+    if cluster.cap is not None:
+        draws, room = cluster.cap.draws(workload), cluster.cap.room(cluster.processors)
+        if bool((draws > room).any()):
+            hungry = int(np.argmax(draws > room))
+            raise SettingError(
+                f"{workload.name}: job {workload['id'][hungry]} draws {draws[hungry] / 1000:,.0f} W, and the power cap"
+                f" leaves {room / 1000:,.0f} W to all jobs; leave such jobs out or raise the cap"
+            )
     big = np.flatnonzero(workload.size > cluster.processors)
     if len(big):
         raise SettingError(

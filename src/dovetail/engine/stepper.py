@@ -68,6 +68,9 @@ class Stepper:
         self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
+        cap = self.cluster.cap
+        self._draws = cap.draws(self.workload) if cap else np.empty(0, np.int64)
+        self._room_mw = cap.room(self.cluster.processors) if cap else 0
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
@@ -176,7 +179,7 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
-            deadline_s=self._deadline_s, **self._on_nodes(ended),
+            deadline_s=self._deadline_s, draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         plan = self.policy.decide(state)
@@ -228,6 +231,13 @@ class Stepper:
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"
                 )
+            if len(self._draws):
+                drawn = int(self._draws[sorted(self._running)].sum())
+                if drawn + int(self._draws[job]) > self._room_mw:
+                    raise PolicyError(
+                        f"{self.policy.name} at {self.now} s starts job {job}, which draws {self._draws[job]:,} mW;"
+                        f" the power cap leaves {self._room_mw - drawn:,} mW"
+                    )
             waiting.remove(job)
             self._free -= size
             self.start[job] = self.now

@@ -134,7 +134,8 @@ def new_replay(
         if isinstance(rule, ListRule):  # a new plan has the same instants as one that was kept, but not the same nodes
             rule = rule._replace(reuse=False)
     # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
-    cap = new_machine(cluster, np.array(workload.size), requests, place, room, getattr(rule, "foresight", 0))
+    draws = cluster.cap.draws(workload) if cluster.cap is not None else None
+    cap = new_machine(cluster, np.array(workload.size), requests, place, room, getattr(rule, "foresight", 0), draws)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
     return Replay(run, cap, fitted(rule, cap, room), learner)
 

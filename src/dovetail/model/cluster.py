@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.model.workload import Ints, Workload
 
 WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is so many thousandths."""
@@ -40,13 +40,34 @@ class Typical:
 
 
 @dataclass(frozen=True)
+class PowerCap:
+    """What processors may draw together, jobs and idle ones, at any instant; in milliwatts, cooling apart."""
+
+    mw: int
+    idle_mw: int = 0
+    """Of a processor on which nothing runs."""
+    busy_mw: int = 0
+    """Of each processor of a job whose own power (`power_mw`) is not known."""
+
+    def room(self, processors: int) -> int:
+        """What is left for jobs on an idle machine."""
+        return self.mw - processors * self.idle_mw
+
+    def draws(self, workload: Workload) -> Ints:
+        """What each job draws beyond what its processors draw when idle."""
+        own = workload.get("power_mw")
+        drawn: Ints = workload.size * np.maximum(np.where(own >= 0, own, self.busy_mw) - self.idle_mw, 0)
+        return drawn
+
+
+@dataclass(frozen=True)
 class Cluster:
     """`processors` in all. Where `kinds` are known, so are the nodes: those of the first kind come first, from 0 on.
     Without kinds processors are only counted, and any of them will do.
 
     `resources` are the names of what a node has; the first is "cores". `shared` is the one of them whose pieces jobs
     may share in thousandths: each piece is a device, and a share is of one device. Empty: none. `typical` are the jobs
-    that the cluster is there for: what is free and of no use to them is fragmented.
+    that the cluster is there for: what is free and of no use to them is fragmented. `cap`: what all may draw together.
     """
 
     processors: int
@@ -54,6 +75,7 @@ class Cluster:
     kinds: tuple[NodeKind, ...] = ()
     shared: str = ""
     typical: tuple[Typical, ...] = ()
+    cap: PowerCap | None = None
 
     def __post_init__(self) -> None:
         if self.processors < 1:

@@ -48,6 +48,10 @@ class State:
     corrected: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Running jobs that have outlived their estimates and been given others since the last pass."""
     deadline_s: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    draws_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Where there is a power cap: what each job draws beyond what its processors draw when idle. Empty: no cap."""
+    room_mw: int = 0
+    """What all running jobs together may draw so."""
     cluster: Cluster | None = None
     requests: Requests | None = None
     nodes: Mapping[int, Ints] = field(default_factory=dict)

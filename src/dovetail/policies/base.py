@@ -17,7 +17,7 @@ from dovetail.kernels.nodes import Nodes
 from dovetail.kernels.planning import fitted
 from dovetail.kernels.rules import ConservativeRule, DeadlineRule, ListRule, PlanRule, Rule, SlackRule
 from dovetail.kernels.step import step
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.request import Requests
 from dovetail.model.state import State
@@ -138,7 +138,10 @@ def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
     """The machine of one instant, idle; job i on it is here[i]. Those that run or have just ended know their nodes."""
     cluster, asked = state.cluster, state.requests
     if cluster is None or asked is None:
-        return new_machine(Cluster(state.processors), state.size[here], None, place, 2 * len(here), foresight)
+        capped = len(state.draws_mw) > 0
+        machine = Cluster(state.processors, cap=PowerCap(state.room_mw) if capped else None)
+        draws = state.draws_mw[here] if capped else None
+        return new_machine(machine, state.size[here], None, place, 2 * len(here), foresight, draws)
     columns = (asked.units, asked.need, asked.share, asked.per_node, asked.exclusive, asked.kinds)
     cap = new_machine(
         cluster, state.size[here], Requests(*(column[here] for column in columns)), place, len(here), foresight

@@ -23,13 +23,21 @@ Machine = Counted | Nodes
 
 
 def new_machine(
-    cluster: Cluster, size: Ints, requests: Requests | None, place: str, jobs: int, foresight: int = 0
+    cluster: Cluster,
+    size: Ints,
+    requests: Requests | None,
+    place: str,
+    jobs: int,
+    foresight: int = 0,
+    draws: Ints | None = None,
 ) -> Machine:
     """An idle machine with room for so many jobs that run and wait, and in plans for so many more that are foreseen.
-    `size` and `requests` are what each job needs."""
+    `size` and `requests` are what each job needs, `draws` what it draws, where there is a cap."""
     if requests is None:
-        total = np.array([cluster.processors], np.int64)
-        return new_counted(np.ascontiguousarray(size), total, jobs, 2 * (jobs + foresight))
+        need, total = size, [cluster.processors]
+        if cluster.cap is not None and draws is not None:
+            need, total = np.column_stack([size, draws]).reshape(-1), [*total, cluster.cap.room(cluster.processors)]
+        return new_counted(np.ascontiguousarray(need), np.array(total, np.int64), jobs, 2 * (jobs + foresight))
     known = cluster.typical
     one, none = np.ones(len(known), np.int64), np.zeros(len(known), np.int64)
     columns = (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
+from dovetail.model.cluster import PowerCap
 from dovetail.model.request import Requests, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Workload
@@ -37,6 +39,9 @@ def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_sta
         fits, capacity = fit_idle(cluster, asked), _nodes(schedule, asked)
     else:
         fits, capacity = schedule.workload.size <= cluster.processors, _capacity(schedule)
+    if cluster.cap is not None:
+        fits = fits & (cluster.cap.draws(schedule.workload) <= cluster.cap.room(cluster.processors))
+        capacity = chain(capacity, _power(schedule, cluster.cap))
     found = [*_starts(schedule, fits, expect_all_started), *_arrivals(schedule), *capacity]
     if promises:
         found.extend(_promises(schedule))
@@ -96,6 +101,14 @@ def _capacity(schedule: Schedule) -> Iterator[Violation]:
     ran = np.flatnonzero((schedule.start >= 0) & (jobs.runtime > 0))
     begin, end, size = schedule.start[ran], schedule.end[ran], jobs.size[ran]
     yield from overfull(ran, begin, end, size, machine, "started")
+
+
+def _power(schedule: Schedule, cap: PowerCap) -> Iterator[Violation]:
+    """Never more drawn than the cap allows."""
+    processors = schedule.cluster.processors
+    ran = np.flatnonzero((schedule.start >= 0) & (schedule.workload.runtime > 0))
+    begin, end, draws = schedule.start[ran], schedule.end[ran], cap.draws(schedule.workload)[ran]
+    yield from overfull(ran, begin, end, draws, cap.room(processors), "started", "power cap", "mW")
 
 
 def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:

@@ -46,7 +46,10 @@ def broken(rule: str, flags: Flags, at: Ints, words: str, **columns: Ints) -> It
         yield Violation(rule, j, int(at[j]), words.format(**values))
 
 
-def overfull(jobs: Ints, begin: Ints, end: Ints, size: Ints, capacity: int, verb: str) -> Iterator[Violation]:
+def overfull(
+    jobs: Ints, begin: Ints, end: Ints, size: Ints, capacity: int, verb: str, rule: str = "capacity",
+    unit: str = "processors",
+) -> Iterator[Violation]:  # fmt: skip
     """One violation for each begin that lifts the use above the capacity. Ends free before begins take."""
     count = len(jobs)
     time = np.concatenate([end, begin])
@@ -56,5 +59,5 @@ def overfull(jobs: Ints, begin: Ints, end: Ints, size: Ints, capacity: int, verb
     use = np.cumsum(change[order])
     for i in np.flatnonzero((use > capacity) & (order >= count)).tolist():
         at, job = int(time[order[i]]), int(jobs[order[i] - count])
-        detail = f"{verb} at {at}, which brings {use[i]} processors into use where there are {capacity}"
-        yield Violation("capacity", job, at, detail)
+        detail = f"{verb} at {at}, which brings {use[i]} {unit} into use where there are {capacity}"
+        yield Violation(rule, job, at, detail)

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.errors import InputError, SettingError
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.request import requests_of
 from dovetail.model.workload import Column, Step, Workload
 from dovetail.referee.nodes import fit_idle
@@ -78,6 +78,12 @@ def fits_nodes(workload: Workload, cluster: Cluster) -> Workload:
     asked = requests_of(workload, cluster)
     possible = (asked.units >= 1) & (asked.units <= cluster.processors)  # products of larger numbers would wrap
     return workload.take(possible & fit_idle(cluster, asked), "does not fit on the idle nodes")
+
+
+def under_cap(workload: Workload, cap: PowerCap) -> Workload:
+    """Without jobs that alone would draw more than a power cap allows."""
+    room = cap.room(workload.processors)
+    return workload.take(cap.draws(workload) <= room, "draws more than the power cap leaves")
 
 
 def known_limit(workload: Workload) -> Workload:
