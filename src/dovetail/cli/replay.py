@@ -130,7 +130,7 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge, site)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
@@ -187,6 +187,7 @@ def replayed(
     every_s: int = 0,
     cluster: Cluster | None = None,
     charge: bool = False,
+    site: Site | None = None,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
@@ -197,7 +198,7 @@ def replayed(
         clock = time.process_time()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
-            progress=tell, charge_decisions=charge,
+            progress=tell, charge_decisions=charge, site=site,
         )  # fmt: skip
         return schedule, time.process_time() - clock
 

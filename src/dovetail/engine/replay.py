@@ -12,6 +12,7 @@ import numba
 import numpy as np
 
 from dovetail import __version__
+from dovetail.energy.site import Site
 from dovetail.engine.said import Estimate, Said, said_by
 from dovetail.engine.stepper import Stepper
 from dovetail.engine.whole import Replay, new_replay, read_only
@@ -19,7 +20,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
 from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule, SlackRule
+from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule, SlackRule, ThriftRule
 from dovetail.kernels.run import Floats
 from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.request import Placement, requests_of, typical
@@ -29,6 +30,7 @@ from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 from dovetail.policies.solver import Solver
 from dovetail.policies.switch import Switch
+from dovetail.policies.thrift import Thrift
 from dovetail.referee.nodes import fit_idle
 
 Progress = Callable[[int], None]
@@ -51,6 +53,7 @@ def replay(
     keep_promises: bool = False,
     event_by_event: bool = False,
     charge_decisions: bool = False,
+    site: Site | None = None,
     progress: Progress | None = None,
 ) -> Schedule:
     """Let the workload happen again on a cluster under a policy.
@@ -60,10 +63,12 @@ def replay(
     `keep_promises` writes down the reservations of list policies too (conservative backfilling always does).
     `event_by_event` asks the policy at each moment in Python even where the compiled replay could run it whole.
     With `charge_decisions` the CPU time of each decision is added to the waits (event by event; no two such replays are
-    quite the same).
+    quite the same). `site`: powers, weather and prices, for policies that ask for them.
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
+    if isinstance(policy, Thrift):
+        policy = policy.at(site, workload, cluster.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
@@ -151,7 +156,7 @@ def _check_for_nodes(policy: Policy, rule: Rule | None) -> None:
     instead = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
     if isinstance(rule, SlackRule):
         raise SettingError(f"{policy.name} pushes reservations back, which is not there yet on nodes: {instead}")
-    if isinstance(rule, ConservativeRule | DeadlineRule) or getattr(rule, "patient", -1) >= 0:
+    if isinstance(rule, ConservativeRule | DeadlineRule | ThriftRule) or getattr(rule, "patient", -1) >= 0:
         raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes: {instead}")
     if isinstance(policy, Solver):
         raise SettingError(f"{policy.name} counts processors and knows nothing of nodes: {instead}")
@@ -246,7 +251,7 @@ def warm(policy: Policy, nodes: bool = False) -> None:
         return
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
     cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
-    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy, cluster=cluster)
+    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy, cluster=cluster, site=Site("warm-up", 0))
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()

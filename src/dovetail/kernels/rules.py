@@ -141,7 +141,33 @@ class PlanRule(NamedTuple):
     """Working space (search.py)."""
 
 
-Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule
+class ThriftRule(NamedTuple):
+    """A list, all reserved, each where it is cheapest (thrift.py)."""
+
+    order: int
+    backfill: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    window: int
+    """So many jobs, the first in the order, may wait for a cheap hour; those behind go to their earliest fit."""
+    hold_s: int
+    """Nobody is held longer than this after arrival."""
+    wait: float
+    """What a second of one job's wait costs."""
+    watts: Floats
+    """What each job draws."""
+    begin: int
+    step_s: int
+    paid: Floats
+    """What a watt has cost from `begin` to the begin of each step; one more than there are steps. Before and after, it
+    is the mean."""
+    lowest: float
+    """The least that a watt costs in a second."""
+
+
+Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule | ThriftRule
 
 
 @inner
@@ -171,7 +197,7 @@ def sort_waiting(run: Run, rule: Any, now: int, code: int, key: Floats, out: Int
 
 
 @inner
-def _sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
+def sort_if_moving(run: Run, rule: Any, now: int) -> tuple[Ints, Ints]:
     """The queue in the two orders of this pass."""
     queue, back = run.lists[QUEUE], run.lists[BACK_QUEUE]
     if by_arrival(rule):
@@ -201,7 +227,7 @@ def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
                 cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], run.lists[QUEUE], first, n, rule.depth,
                 rule.keep_expected, place, run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED], n_started,
             )[0]  # fmt: skip
-    queue, back = _sort_if_moving(run, rule, now)
+    queue, back = sort_if_moving(run, rule, now)
     n_started = list_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.backfill >= 0, rule.depth,
         rule.keep_expected, place, run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
@@ -265,7 +291,7 @@ def _decide_slack(rule: SlackRule, cap: Any, run: Run, now: int) -> int:
     n = run.info[WAITING]
     if n == 0:
         return 0
-    queue, back = _sort_if_moving(run, rule, now)
+    queue, back = sort_if_moving(run, rule, now)
     return slack_pass(
         cap, now, run.jobs[ESTIMATE], run.jobs[ARRIVE], queue, n, back, rule.backfill >= 0, rule.depth, rule.relax,
         rule.slack, run.jobs[PROMISED_FIRST], run.jobs[PLACE], run.lists[SPARE], run.lists[SPARE_2],

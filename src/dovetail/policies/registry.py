@@ -15,6 +15,7 @@ from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.policies.switch import Switch
+from dovetail.policies.thrift import Thrift
 from dovetail.units import parse_duration
 
 ALIASES = {
@@ -42,7 +43,7 @@ def policy(text: str) -> Policy:
         known = {"sweep": str}
     elif isinstance(made, DeadlineBackfilling):
         known = {"guard": _yes_no}
-    elif isinstance(made, Solver | Dispatch):
+    elif isinstance(made, Solver | Dispatch | Thrift):
         known = made.settings()
     elif isinstance(made, Switch):
         known = made.settings(policy)
@@ -61,6 +62,8 @@ def policy(text: str) -> Policy:
         return made
     if "starve" in changes:
         changes["starve_s"] = changes.pop("starve")
+    if "hold" in changes:
+        changes["hold_s"] = changes.pop("hold")
     return replace(made, **changes, name=text)
 
 
@@ -75,6 +78,7 @@ def names() -> list[str]:
         *(f"list-{order}" for order in ORDERS),
         "conservative",
         "dbf",
+        "thrift",
         *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
         "plan-deadline",
         *SOLVER_NAMES,
@@ -83,6 +87,7 @@ def names() -> list[str]:
         "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...,place=...",
         "conservative:sweep=...",
         "dbf:guard=no",
+        "thrift:saves=cost|carbon,wait=...,hold=...,window=...,order=...",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
@@ -92,7 +97,9 @@ def names() -> list[str]:
     ]
 
 
-def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch:
+def _built_in(
+    name: str,
+) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch | Thrift:
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain) or dispatch_named(plain):
         return solver
@@ -105,6 +112,8 @@ def _built_in(name: str) -> ListPolicy | Conservative | DeadlineBackfilling | Pl
         return Switch(_built_in("hcp19"), _built_in("pcp21"), many, name=name)
     if plain == "conservative":
         return Conservative(name=name)
+    if plain == "thrift":
+        return Thrift(name=name)
     if plain == "dbf":
         return DeadlineBackfilling(name=name)
     if plain in ("easy", "list"):

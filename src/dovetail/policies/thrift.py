@@ -1,0 +1,100 @@
+"""Thrift: jobs wait for cheap or clean hours as far as that is worth their wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import gcd
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.energy.cooling import ONE
+from dovetail.energy.site import MILLION, Site
+from dovetail.errors import SettingError
+from dovetail.kernels import thrift as _  # noqa: F401 - how a ThriftRule decides
+from dovetail.kernels.order import CODES
+from dovetail.kernels.rules import ThriftRule
+from dovetail.kernels.run import NEVER
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.model.workload import Workload
+from dovetail.policies.base import RulePolicy
+from dovetail.units import DAY_S
+
+SAVES: Final = ("cost", "carbon")
+_WS_PER_MWH: Final = 3.6e9
+_MOST_STEPS: Final = 1_000_000
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Thrift(RulePolicy):
+    """A list with everybody reserved, each where its energy and its wait together cost least.
+
+    `wait` is what an hour of one job's wait costs: in the site's currency, or, to save carbon, in kg of CO2. Prices and
+    weather are those of the site: they are taken to be known as far as `hold_s` after a job's arrival, beyond which
+    nobody is held. `window`: how many jobs of a pass may wait for a cheap hour.
+    """
+
+    saves: str = "cost"
+    wait: float = 1.0
+    hold_s: int = DAY_S
+    window: int = 50
+    order: str = "fcfs"
+    name: str = "thrift"
+    watts: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    paid: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+    begin: int = 0
+    step_s: int = 1
+
+    def __post_init__(self) -> None:
+        if self.saves not in SAVES:
+            raise SettingError(f"saves={self.saves}: choose from {', '.join(SAVES)}")
+        if not 0 <= self.wait < 1e12:
+            raise SettingError(f"wait={self.wait}: must be what an hour of wait costs, not negative")
+        if self.order not in CODES:
+            raise SettingError(f"order={self.order}: choose from {', '.join(CODES)}")
+        if self.window < 0 or not 0 <= self.hold_s <= 365 * DAY_S:
+            raise SettingError(f"window={self.window}, hold={self.hold_s} s: must not be negative, nor above a year")
+
+    def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
+        """The same, knowing what jobs draw and what it costs, at full load."""
+        if site is None:
+            raise SettingError("thrift must know prices: give the site (--energy SITE.toml)")
+        own = workload.get("power_mw")
+        watts = workload.size * np.where(own >= 0, own, site.busy_mw) / 1000
+        series = site.price if self.saves == "cost" else site.carbon
+        step_s = gcd(series.step_s, site.temperature_mc.step_s, abs(series.begin), abs(site.temperature_mc.begin))
+        first = int(workload.submit[0]) // step_s * step_s if len(workload) else 0
+        last = int(workload.submit[-1]) + self.hold_s if len(workload) else 1
+        # Replays go on after the last arrival; beyond twice the span the mean will do.
+        times = np.arange(first, 2 * last - first + step_s, step_s, dtype=np.int64)
+        if len(times) > _MOST_STEPS:
+            raise SettingError(f"{site.name}: more than {_MOST_STEPS:,} steps of {step_s} s; make them longer")
+        pue = site.cooling.at(np.full(len(times), processors * site.busy_mw), site.temperature_mc.at(times)) / ONE
+        unit = MILLION if self.saves == "cost" else 1000
+        rate = series.at(times) / unit * pue / _WS_PER_MWH
+        paid = np.concatenate([[0.0], np.cumsum(rate * step_s)])
+        return replace(self, watts=watts, paid=paid, begin=first, step_s=step_s)
+
+    def rule(
+        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
+    ) -> ThriftRule:
+        paid = self.paid if len(self.paid) else np.zeros(2)
+        return ThriftRule(
+            CODES[self.order], -1, NEVER, every_s, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
+            np.ascontiguousarray(self.watts), self.begin, self.step_s, paid,
+            float(np.diff(paid).min() / self.step_s),
+        )  # fmt: skip
+
+    def decide(self, state: State) -> Plan:
+        here = np.concatenate([state.waiting, state.running, state.ended])
+        return RulePolicy.decide(replace(self, watts=self.watts[here]), state)
+
+    @staticmethod
+    def settings() -> dict[str, Any]:
+        """What can be said behind the name."""
+        from dovetail.units import parse_duration
+
+        return {"saves": str, "wait": float, "hold": parse_duration, "window": int, "order": str}
