@@ -91,7 +91,7 @@ def test_an_unknown_name_lists_the_valid_ones(name: str) -> None:
         ("gpus = 4", "cores = 4", "not TOML"),
         ("count = 3", "count = 0", "count = 0: must be a whole number from 1"),
         ("count = 3", "", "count = missing"),
-        ("count = 3", "count = 20000000", "more than 10,000,000 nodes"),
+        ("count = 3", "count = 2000000", "more than 1,000,000 nodes"),
         ("cores = 8\n", "", "cores = missing"),
         ("cores = 8\n", "cores = 900000000\n", "more than 1,000,000,000 cores"),
         ("cores = 8\n", "cores = 99999999999999999999\n", "at most|to 1,000,000,000"),
