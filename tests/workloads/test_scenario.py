@@ -13,8 +13,10 @@ from dovetail.errors import SettingError
 from dovetail.model.workload import Provenance, Workload
 from dovetail.units import WEEK_S
 from dovetail.workloads.scenario import (
+    RANDOM,
     apply,
     deadlines,
+    demand,
     nudge,
     offered_load,
     per_node,
@@ -27,6 +29,7 @@ from dovetail.workloads.scenario import (
     span,
     stretches,
 )
+from dovetail.workloads.synthetic import lublin
 
 
 def workload(submit: list[int], processors: int = 4, **columns: list[int]) -> Workload:
@@ -156,6 +159,30 @@ def test_processors_become_nodes() -> None:
     assert apply(workload([0], size=[10]), "per-node=20,memory=1.1")["unit_memory_gb"].tolist() == [11]
 
 
+def test_demands_are_even_and_load_each_resource_alike() -> None:
+    jobs = per_node(lublin(2000, 8, seed=4), 1)
+    names = ("cores", "memory_gb", "gpus")
+    done = jobs
+    for name in names:
+        done = demand(done, name, 16, 7)
+    work = jobs["units"] * jobs.runtime
+    for name in names:
+        amount = done[f"unit_{name}"]
+        assert np.unique(amount).tolist() == list(range(1, 17))
+        assert np.bincount(amount)[1:].min() > 80  # 125 of each are expected
+        assert float(amount @ work) == pytest.approx(8.5 * float(work.sum()), rel=0.005)
+    pairs = np.corrcoef([done[f"unit_{name}"] for name in names])[np.triu_indices(3, 1)]
+    assert np.abs(pairs).max() < 0.1
+    assert done.size.tolist() == (done["units"] * done["unit_cores"]).tolist()
+    assert done.submit.tolist() == jobs.submit.tolist()
+    alone = demand(jobs, "gpus", 16, 7)
+    assert alone["unit_gpus"].tolist() == done["unit_gpus"].tolist()
+    assert alone.size.tolist() == jobs.size.tolist()
+    assert demand(jobs, "gpus", 16, 8)["unit_gpus"].tolist() != alone["unit_gpus"].tolist()
+    assert "demand" in RANDOM
+    assert apply(jobs, "demand=gpus:16", seed=7).provenance == alone.provenance
+
+
 def test_a_shift_starts_at_zero() -> None:
     moved = shift_to_zero(TEN)
     assert moved.submit.tolist() == [100 * i for i in range(10)]
@@ -226,6 +253,11 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("per-node=20,memory=-1", "must be a number above 0"),
         ("per-node=20,memory=900000", "memory is above 0 GB per core"),
         ("per-node=20,disk=1", "no setting 'disk'"),
+        ("demand=cores", "demand=memory_gb:16"),
+        ("demand=cores:few", "demand=memory_gb:16"),
+        ("demand=cores:0", "amounts are from 1 to"),
+        ("demand=Cores:4", "called by a-z"),
+        ("demand=cores:4", "units to ask for cores"),
     ],
 )
 def test_wrong_forms_say_what_is_right(text: str, says: str) -> None:

@@ -6,6 +6,7 @@ Each function returns a new workload and records what it did as a step, named as
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
@@ -14,12 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import SettingError
-from dovetail.model.workload import Column, Ints, Step, Workload
+from dovetail.model.workload import UNIT, Column, Ints, Step, Workload
 from dovetail.named import settings
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S, parse_duration
 
 MOST_AMOUNT: Final = 1_000_000
 """Largest number of cores, or of GB per core, that a node is given by a scenario."""
+
+DRAWS: Final = 1000
+"""Draws of `demand`, of which it takes the one whose load is nearest to the mean."""
 
 
 def offered_load(workload: Workload) -> float:
@@ -169,6 +173,32 @@ def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None) 
     return workload.with_columns(Step(name, changed=len(workload)), **columns)
 
 
+def demand(workload: Workload, resource: str, most: int, seed: int) -> Workload:
+    """Each unit asks for 1 to `most` of a resource, all equally likely, whatever else it asks for.
+
+    A few jobs are most of the work, so chance alone would make the load of one resource higher than that of another. Of
+    DRAWS draws the one is taken whose sum of units x amount x run time is nearest to that of the mean amount. Each
+    resource has random numbers of its own: one more leaves the others as they are. `size` follows the cores.
+    """
+    if not 1 <= most <= MOST_AMOUNT or seed < 0 or not re.fullmatch("[a-z0-9_]+", resource):
+        rule = f"a resource is called by a-z, 0-9 and _; amounts are from 1 to {MOST_AMOUNT:,}, a seed is 0 or more"
+        raise SettingError(f"demand={resource}:{most} seed={seed}: {rule}")
+    if "units" not in workload:
+        raise SettingError(f"demand: {workload.name} has no units to ask for {resource}; make some first: per-node=1")
+    rng = np.random.Generator(np.random.PCG64([seed, *resource.encode()]))
+    work = (workload["units"] * np.maximum(workload.runtime, 0)).astype(np.float64)
+    wanted, nearest, amount = (most + 1) / 2 * float(work.sum()), math.inf, np.zeros(len(workload), np.int64)
+    for _ in range(DRAWS):
+        drawn = rng.integers(1, most + 1, size=len(workload))
+        off = abs(float(drawn @ work) - wanted)
+        if off < nearest:
+            nearest, amount = off, drawn
+    columns: dict[str, Column] = {f"{UNIT}{resource}": amount}
+    if resource == "cores":
+        columns["size"] = workload["units"] * amount
+    return workload.with_columns(Step(f"demand={resource}:{most} seed={seed}", changed=len(workload)), **columns)
+
+
 def apply(workload: Workload, text: str, *, seed: int = 0) -> Workload:
     """One transform as the command line writes it: `scale-load=1.2`, `span=0d..30d`, `sample=0.1`, ..."""
     name, equals, value = text.strip().partition("=")
@@ -239,6 +269,13 @@ def _power(workload: Workload, text: str, seed: int) -> Workload:
         raise SettingError(f"power={text}: write watts a processor, one number or two: power=7.8..11.11") from None
 
 
+def _demand(workload: Workload, text: str, seed: int) -> Workload:
+    resource, _, most = text.strip().partition(":")
+    if not most.isdecimal() or len(most) > 9:
+        raise SettingError(f"demand={text}: write a resource and the most that a unit asks for: demand=memory_gb:16")
+    return demand(workload, resource, int(most), seed)
+
+
 def _fraction(text: str) -> Fraction:
     """The number as it is written: 3.2 is 16/5, so that 20 x 3.2 is exactly 64."""
     if not 1e-9 <= float(text) <= MOST_AMOUNT:
@@ -266,7 +303,7 @@ def _between(text: str) -> tuple[int, int]:
         raise SettingError(str(error)) from None
 
 
-RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines", "lengthen", "power")
+RANDOM: Final = ("sample", "sample-users", "nudge", "deadlines", "demand", "lengthen", "power")
 """Transforms that draw: what they give depends on the seed."""
 
 _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]]]] = {
@@ -282,6 +319,7 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
         lambda w, text, seed: periodic_deadlines(w, _number(text)),
     ),
     "per-node": ("per-node=CORES[,memory=GB_PER_CORE]", _per_node),
+    "demand": ("demand=RESOURCE:MOST", _demand),
     "lengthen": ("lengthen=JOBS[,mix=recorded|reported,days=DAYS]", _lengthened),
     "power": ("power=LEAST_W..MOST_W", _power),
     "shift-to-zero": ("shift-to-zero", lambda w, text, seed: shift_to_zero(w)),
