@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.studies.papers import dispatch_tables
-from dovetail.studies.papers.dispatch_tables import Ran, difference, statements
+from dovetail.studies.papers.dispatch_tables import Ran, compared, difference
 from dovetail.studies.papers.page import Runs
 from tests.conftest import TRACES, needs_traces
 from tests.studies.small import ran
@@ -34,7 +34,7 @@ def test_the_page(tmp_path: Path) -> None:
     assert whole.facts["statements"] == 2
     jobs = len(store.schedule(tasks[0].name).workload)  # type: ignore[union-attr]
     assert f"## Eurora: {jobs} jobs" in whole.text
-    assert "| as recorded (PBS) |" in whole.text
+    assert "| as recorded |" in whole.text
     for name in ("PCP'21", "PCP'19", "HCP'19", "`sjf-easy:place=scarce`"):
         assert f"\n| {name} | runtime |" in whole.text
 
@@ -47,7 +47,7 @@ def made(wait: list[int], decision_ms: float) -> Ran:
 @pytest.mark.parametrize(("ours", "ms", "holds"), [(5, 0.5, True), (5, 2.0, False), (60, 0.5, False), (0, 1.0, True)])
 def test_no_worse_and_faster(ours: int, ms: float, holds: bool) -> None:
     runs = {("x", "limit", "pcp21"): made([5] * 50, 100.0), ("x", "limit", "easy"): made([ours] * 50, ms)}
-    (said,) = statements(runs, ["x"], "limit", ["pcp21", "easy"])
+    (said,) = compared(runs, ["x"], "limit", ["pcp21", "easy"])
     assert said.holds is holds
 
 

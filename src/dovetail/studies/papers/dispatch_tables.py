@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
 NAME: Final = "dispatch-tables"
 PAPERS: Final[Mapping[str, str]] = {"hcp19": "HCP'19", "pcp19": "PCP'19", "pcp21": "PCP'21", "pcp21s": "PCP'21s"}
+EURORA: Final = "Table 1, Eurora"
 PUBLISHED: Final[Mapping[str, Mapping[tuple[str, str], tuple[int, int]]]] = {
-    "Table 1, Eurora": {
+    EURORA: {
         ("hcp19", "runtime"): (357, 189_522), ("pcp19", "runtime"): (469, 249_367),
         ("pcp21", "runtime"): (256, 136_401), ("hcp19", "similar"): (392, 208_231),
         ("pcp19", "similar"): (511, 271_586), ("pcp21", "similar"): (209, 111_373),
@@ -94,7 +95,7 @@ def page(runs: Runs) -> Page:
     traces = list(dict.fromkeys(task.cell.trace for task in runs.tasks))
     estimates = list(dict.fromkeys(task.cell.estimate for task in runs.tasks))
     policies = list(dict.fromkeys(task.cell.policy for task in runs.tasks))
-    said = [one for estimate in estimates for one in statements(made, traces, estimate, policies)]
+    said = [one for estimate in estimates for one in compared(made, traces, estimate, policies)]
     sections = [
         "# Dispatching onto nodes",
         f"{DISPATCHER}, Tables 1 and 2 and Figs. 5 and 10: the paper's dispatchers with CP-SAT in the place of its"
@@ -105,9 +106,9 @@ def page(runs: Runs) -> Page:
         "## What is said, and what is found",
         stated("statement", said),
         f"![Mean slowdown and mean wait of each dispatcher on each span, drawn by Dovetail]({NAME}.svg)",
-        *(part for trace in traces for part in _trace(made, trace, estimates, policies)),
+        *(part for trace in traces for part in table(made, trace, estimates, policies)),
         "## Published",
-        *(part for title, cells in PUBLISHED.items() for part in (f"{title}:", _published(cells))),
+        *(part for title, cells in PUBLISHED.items() for part in (f"{title}:", published(cells))),
     ]
     label = "Figs. 5 and 10 of the dispatcher paper with ours: mean slowdown and mean wait, run times known"
     drawing = picture(lambda: _draw(made, traces, policies), "dispatch", label)
@@ -115,7 +116,7 @@ def page(runs: Runs) -> Page:
     return Page(filled(sections), f"{held(said)}; {missing} runs missing", facts, {f"{NAME}.svg": drawing})
 
 
-def _trace(made: Mapping[Key, Ran], trace: str, estimates: Sequence[str], policies: Sequence[str]) -> list[str]:
+def table(made: Mapping[Key, Ran], trace: str, estimates: Sequence[str], policies: Sequence[str]) -> list[str]:
     """The table of one span."""
     rows = []
     any_run = next((made[key] for key in made if key[0] == trace), None)
@@ -144,15 +145,15 @@ def _trace(made: Mapping[Key, Ran], trace: str, estimates: Sequence[str], polici
     return [f"## {trace}: {len(any_run.wait):,} jobs", grid(head, rows)]
 
 
-def difference(ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64]) -> tuple[float, float, float]:
+def difference(
+    ours: npt.NDArray[np.float64], theirs: npt.NDArray[np.float64], block: int = BLOCK
+) -> tuple[float, float, float]:
     """The mean difference and its 95 % interval, over blocks of neighbouring jobs."""
-    blocks = [float(part.mean()) for part in np.array_split(ours - theirs, max(2, len(ours) // BLOCK))]
+    blocks = [float(part.mean()) for part in np.array_split(ours - theirs, max(2, len(ours) // block))]
     return mean_interval(blocks)
 
 
-def statements(
-    made: Mapping[Key, Ran], traces: Sequence[str], estimate: str, policies: Sequence[str]
-) -> list[Statement]:
+def compared(made: Mapping[Key, Ran], traces: Sequence[str], estimate: str, policies: Sequence[str]) -> list[Statement]:
     """What the paper says, and what we ask of ours, where the runs are there."""
     told: list[Statement] = []
     for trace in traces:
@@ -185,7 +186,8 @@ def statements(
     return told
 
 
-def _published(cells: Mapping[tuple[str, str], tuple[int, int]]) -> str:
+def published(cells: Mapping[tuple[str, str], tuple[int, int]]) -> str:
+    """A published table."""
     rows = [[PAPERS[name], estimate, f"{ms}", f"{total:,}"] for (name, estimate), (ms, total) in cells.items()]
     return grid(["dispatcher", "estimate", "mean decision (ms)", "in all (s)"], rows)
 

@@ -111,6 +111,20 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             14_400,
         ),
         Reproduction(
+            "dispatch-generated",
+            DISPATCHER,
+            "beside Table 1: Last2 and similar jobs as predictors, on as many jobs as the paper has",
+            "400,000 generated jobs with our policies; spans of them with the paper's dispatchers",
+            1800,
+        ),
+        Reproduction(
+            "binding",
+            CP,
+            "an expectation of Sections 5 and 6: planning gains more where several resources bind",
+            "generated jobs on nodes where one, two or three resources bind",
+            400,
+        ),
+        Reproduction(
             "alibaba-gpus",
             FRAGMENTS,
             "Alibaba's cluster of 2023 filled with pods: GPUs that each rule of placement leaves free",

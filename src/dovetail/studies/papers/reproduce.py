@@ -31,7 +31,8 @@ def tasks_for(found: Reproduction, traces: Path, store: Store) -> Runs:
         return Runs(traces, store)
     study = read_study(found.study)
     for trace in study.traces:
-        log_at(traces, trace.path.removeprefix(f"${VARIABLE}/"))
+        if trace.path:
+            log_at(traces, trace.path.removeprefix(f"${VARIABLE}/"))
     store.create()
     with _variable(str(traces.resolve())):
         runs = Runs(traces, store, tasks_of(study, found.study, store.keep))
