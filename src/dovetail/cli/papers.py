@@ -57,7 +57,7 @@ def run_command(
 ) -> None:
     """Run what the store does not have, then write the page. Stop it at any moment and run it again."""
     from dovetail.studies.papers.registry import find
-    from dovetail.studies.papers.reproduce import make_page, tasks_for, write
+    from dovetail.studies.papers.reproduce import make_page, tasks_for, work_more, write
     from dovetail.studies.store import Store
 
     found = find(name)
@@ -65,6 +65,7 @@ def run_command(
     folder = traces or Path(os.environ.get("DOVETAIL_TRACES") or _TRACES)
     runs = tasks_for(found, folder, Store(store))
     ran = _run(found, runs, on, workers) if runs.tasks else 0
+    work_more(found, runs, say)
     page = make_page(found, runs)
     files = [str(path) for path in write(found, page, output)]
     elapsed_s = round(time.monotonic() - began, 1)

@@ -60,6 +60,13 @@ def run_tasks(
     return len(missing)
 
 
+def work_more(found: Reproduction, runs: Runs, say: Callable[[str], None]) -> None:
+    """Do what a page needs beside runs, if it needs any; it is kept in the store too."""
+    more: Callable[[Runs, Callable[[str], None]], None] | None = getattr(_module(found), "more_work", None)
+    if more:
+        more(runs, say)
+
+
 def make_page(found: Reproduction, runs: Runs) -> Page:
     """The page, from runs that are all in the store."""
     page: Page = _module(found).page(runs)
