@@ -25,6 +25,7 @@ from dovetail.studies.papers.dispatch_compared import (
     PCP21S,
     Instance,
     Sample,
+    by_clock,
     lists_of,
     neither_more,
     pairs_of,
@@ -67,8 +68,9 @@ SAMPLES = {
     ),
     LARGE: Sample(
         (1, 2),
-        {name: (Way(model, SHORT), many) for name, model, many in
-         ((PCP19, "pcp19", 2), (PCP21, "pcp21", 1), (PCP21S, "pcp21s", 1), (HCP19, "hcp19", 1))},
+        {PCP19: (Way("pcp19", Limits(1e-9, 1e-9)), 2),
+         **{name: (Way(model, SHORT), 1) for name, model in ((PCP21, "pcp21"), (PCP21S, "pcp21s"), (HCP19, "hcp19"))}},
+        again=(2,),
     ),
 }  # fmt: skip
 
@@ -81,13 +83,21 @@ def test_the_page_from_a_few_instances_goes_on_and_is_the_same(tmp_path: Path, m
     assert before.facts["missing"] > 0
     said: list[str] = []
     instances = taken(runs, SAMPLES, said.append)
-    assert len(said) == sum(len(one.answers) for one in instances) == before.facts["missing"]
+    again = sum(by_clock(2)[0] in one.answers for one in instances)
+    assert again > 0  # PCP'19 had no time for a plan
+    assert len(said) == sum(len(one.answers) for one in instances) == before.facts["missing"] + again
     monkeypatch.setattr(dispatch_moments, "solve_dispatch", None)  # all is there: nothing is solved again
-    assert taken(runs, SAMPLES, said.append) == instances
+    assert repr(taken(runs, SAMPLES, said.append)) == repr(instances)  # nan is not equal to itself
     page = page_of(runs, SAMPLES)
     assert page.facts["missing"] == 0
     assert page.facts["statements"] == 14
-    for part in ("## Variables (Fig. 6)", "## Time and fails", "## Do contiguous positions matter?", "| 6 or more | "):
+    for part in (
+        "## Variables (Fig. 6)",
+        "## Time and fails",
+        "## Do contiguous positions matter?",
+        "| 6 or more | ",
+        "by the clock",
+    ):
         assert part in page.text
     assert list(page.pictures) == ["dispatch-instances.svg"]
     assert page_of(runs, SAMPLES) == page
@@ -176,7 +186,7 @@ def instance(least: int, of: int, old: tuple[float, int], new: tuple[float, int]
     """An instance with these times and fails of PCP'19 and of PCP'21."""
     answers = [Answer("feasible", 10.0, 1, 1, fails, 1, 0.0, s, 0, 1, 0) for s, fails in (old, new)]
     by_name = {PCP19: answers[0], PCP21: answers[1], ONCE: answers[1]}
-    return Instance("Eurora", "limit", Chosen(0, least, least, of, 0), Path(), by_name)
+    return Instance("Eurora", "limit", Chosen(0, least, least, of, 0), Path(), by_name, 3)
 
 
 def test_instances_count_for_the_passes_of_their_class() -> None:

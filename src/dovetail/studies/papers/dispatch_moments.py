@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import version
+from math import isnan
 from pathlib import Path
 from typing import Final
 
@@ -130,6 +131,11 @@ class Answer:
     def cpu_s(self) -> float:
         """The model and the search, as the paper counts a decision."""
         return self.modelling_s + self.solving_s
+
+    @property
+    def planned(self) -> bool:
+        """Whether there is a plan for the whole window."""
+        return not isnan(self.objective)
 
 
 class Kept:

@@ -106,9 +106,16 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
         Reproduction(
             "dispatch-tables",
             DISPATCHER,
-            "Table 1 and Fig. 5: decision times, slowdown and waits of its dispatchers on Eurora, and of ours",
-            "spans of the 5,930 jobs that are public, as far as they were run: its page says which",
+            "Tables 1 and 2, Figs. 5 and 10: decision times, slowdown and waits of its dispatchers, and of ours",
+            "spans of the public Eurora days and of KIT's first 25,326 jobs",
             14_400,
+        ),
+        Reproduction(
+            "dispatch-instances",
+            DISPATCHER,
+            "Figs. 6 to 9: variables, time and fails of two models on the same instances; PCP'19 on KIT ForHLR II",
+            "a sample of the passes of replays of the public Eurora days and of KIT's first 25,326 jobs",
+            2400,
         ),
         Reproduction(
             "dispatch-generated",
