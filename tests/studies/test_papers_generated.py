@@ -42,8 +42,9 @@ estimate = "limit"
 def test_the_page(tmp_path: Path) -> None:
     store, tasks = ran(tmp_path, STUDY)
     made = dispatch_generated.page(Runs(TRACES, store, tasks))
-    # Of the whole: similar jobs against the others, and time. Of the span: ours against PCP'21, by estimate.
-    assert (made.facts["missing"], made.facts["statements"]) == (0, 5)
+    assert (made.facts["missing"], made.facts["statements"]) == (0, 2)  # of the whole: similar jobs, and time
+    for estimate in ("runtime", "similar", "recent"):
+        assert f"\n| span | {estimate} | `sjf-easy:place=scarce` | slowdown " in made.text
     assert "## whole: 2,000 jobs" in made.text
     for estimate in ("similar", "recent", "limit"):
         assert f"\n| `sjf-easy:place=scarce` | {estimate} |" in made.text
