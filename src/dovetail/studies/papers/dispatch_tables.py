@@ -202,7 +202,10 @@ def _draw(made: Mapping[Key, Ran], traces: Sequence[str], policies: Sequence[str
     from dovetail.reports.style import STROKES, figure
 
     drawn = figure(920, 100 + 2 * 17 * len(policies))
-    axes = drawn.subplots(2, len(traces), squeeze=False, sharex="row", sharey=True)
+    traces = [trace for trace in traces if any(key[0] == trace for key in made)] or list(traces)
+    policies = sorted(policies, key=lambda policy: policy not in PAPERS)
+    axes = drawn.subplots(2, len(traces), squeeze=False, sharey=True)
+    axes[0, 0].invert_yaxis()
     at = np.arange(len(policies))
     for column, trace in enumerate(traces):
         here = [made.get((trace, "runtime", policy)) for policy in policies]
@@ -215,7 +218,6 @@ def _draw(made: Mapping[Key, Ran], traces: Sequence[str], policies: Sequence[str
         axes[0, column].set_title(trace)
     for row, label in enumerate(("mean slowdown", "mean wait (min)")):
         axes[row, 0].set_yticks(at, [PAPERS.get(policy, policy.split(":")[0]) for policy in policies])
-        axes[row, 0].invert_yaxis()
         axes[row, len(traces) // 2].set_xlabel(label)
     return drawn
 
