@@ -11,6 +11,7 @@ import pytest
 from dovetail.energy.cooling import ONE, PLANTS, STEP_W, Cooling, constant, plant_table
 from dovetail.energy.hours import Hours, always
 from dovetail.energy.site import MILLION, Off, Site
+from dovetail.errors import SettingError
 from dovetail.metrics.energy import UJ_PER_KWH, UJ_PER_MWH, energy, of_energy, powers
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.request import Placement
@@ -170,6 +171,11 @@ def test_a_large_machine_for_years_does_not_wrap() -> None:
     mwh = Fraction(300, 10**6) * 10**6 * 10 * 365 * 24
     assert Fraction(found.cost, UJ_PER_MWH * MILLION) == mwh * 3_000
     assert Fraction(found.total_uj, UJ_PER_KWH) == mwh * 1000
+
+
+def test_powers_that_cannot_be_added_up_are_refused() -> None:
+    with pytest.raises(SettingError, match="exactly"):
+        of_energy(schedule_of([(0, 0, 10, 10**6, 10**13)], Cluster(10**6)), Site("s", 1))
 
 
 def test_plants_cool_better_when_it_is_cold_and_when_there_is_load() -> None:

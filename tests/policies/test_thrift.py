@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dovetail.energy.hours import Hours, always
+from dovetail.energy.hours import Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
+from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.registry import policy
 from dovetail.policies.thrift import Thrift
@@ -45,6 +46,7 @@ def slow_thrift(workload: Workload, site: Site, thrift: Thrift) -> list[int]:
     placed anew."""
     n, size, length = len(workload), workload.size.tolist(), workload.runtime.tolist()
     start: list[int] = [-1] * n
+    watts = [max(int(power) - site.idle_mw, 0) / 1000 for power in workload["power_mw"]]
     events = {int(at) for at in workload.submit}
     while events:
         now = min(events)
@@ -64,7 +66,7 @@ def slow_thrift(workload: Workload, site: Site, thrift: Thrift) -> list[int]:
                 if all(used.get(s, 0) + size[job] <= workload.processors for s in range(at, at + length[job]))
             ]  # fmt: skip
             seconds = np.arange(now, fits[-1] + length[job])
-            price = site.price.at(seconds) / MILLION / JOULES_PER_MWH * size[job] * workload["power_mw"][job] / 1000
+            price = site.price.at(seconds) / MILLION / JOULES_PER_MWH * size[job] * watts[job]
             paid = np.concatenate([[0.0], np.cumsum(price)])
 
             def cost(at: int, job: int = job, paid: object = paid, now: int = now) -> float:
@@ -95,14 +97,20 @@ def random_case(seed: int) -> tuple[Workload, Site, Thrift]:
     for _ in range(rng.randint(1, 6)):
         at += rng.choice((0, 1, 5, 12))
         rows.append((at, rng.randint(1, processors), rng.randint(1, 9), rng.randint(0, 9) * 10**6))
-    price = Hours(np.array([rng.randint(-1, 5) * 1000 for _ in range(6)]) * MILLION, 0, STEP)
+    price = Hours(np.array([rng.randint(-1, 5) * 1000 for _ in range(6)]) * MILLION, rng.randint(-9, 9), STEP)
     thrift = Thrift(wait=rng.choice((0.0, 0.02, 0.5, 5.0)), hold_s=rng.choice((0, 10, 30)))
-    return jobs_of(rows, processors), Site("s", 1, price=price), thrift
+    return jobs_of(rows, processors), Site("s", 1, rng.choice((0, 2 * 10**6)), price=price), thrift
 
 
-def made(workload: Workload, site: Site, thrift: Thrift, stepwise: bool = False) -> Schedule:
+def made(workload: Workload, site: Site, thrift: Thrift, stepwise: bool = False, every_s: int = 0) -> Schedule:
     return replay(
-        workload, thrift, cluster=Cluster(workload.processors), estimate="runtime", site=site, event_by_event=stepwise
+        workload,
+        thrift,
+        cluster=Cluster(workload.processors),
+        estimate="runtime",
+        site=site,
+        event_by_event=stepwise,
+        every_s=every_s,
     )
 
 
@@ -147,4 +155,23 @@ def test_settings() -> None:
             policy(wrong)
     with pytest.raises(SettingError, match="--energy"):
         replay(jobs_of([(0, 1, 1, 1)], 1), found)
-    assert always(3).at(np.array([9])).tolist() == [3]
+    for never in (lambda: found.rule(), lambda: found.decide(State(0, 1, 1, *(np.zeros(0, np.int64),) * 10))):
+        with pytest.raises(SettingError, match="--energy"):
+            never()
+    with pytest.raises(SettingError, match="nothing to wait for"):
+        replay(jobs_of([(0, 1, 1, 1)], 1), found, site=Site("s", 1))
+    with pytest.raises(SettingError, match="--every"):
+        made(jobs_of([(0, 1, 1, 1)], 1), Site("s", 1, price=Hours(np.array([1, 2]))), Thrift(), every_s=3)
+
+
+def test_jobs_that_draw_what_idle_processors_draw_wait_for_nothing() -> None:
+    workload = jobs_of([(0, 1, 3600, 10**6)], 1)
+    site = Site("s", 1, idle_mw=10**6, price=Hours(np.array([300, 300, 100, 300]) * MILLION))
+    assert made(workload, site, Thrift(wait=0.001)).start.tolist() == [0]
+
+
+def test_hours_that_begin_at_any_second() -> None:
+    """Steps stay as long as they are in the file."""
+    site = Site("s", 1, price=Hours(np.array([300, 100, 300]) * MILLION, -26_007))
+    bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1)
+    assert (bound.step_s, (bound.begin + 26_007) % 3600) == (3600, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import tarfile
@@ -87,6 +88,12 @@ constant = 350
         ("busy_w = 1\n[cooling]\nplant = 'ice'\nfull_kw = 3", "choose from air, hybrid"),
         ("busy_w = 1\n[cooling]\ntable = 'hours.csv'", "not a table of PUEs"),
         ("busy_w = 1\n[price]", "needs a file or a constant"),
+        ("busy_w = 1\n[price]\nconstant = 'x'", "price.constant = 'x'"),
+        ("busy_w = 1\n[off]\nafter = 'soon'", "off.after"),
+        ("busy_w = 1\n[price]\nfile = 'lines.csv'\ncolumn = 'EUR'", "not a table"),
+        ("busy_w = 1\n[cooling]\ntable = 'lines.csv'", "not a table of PUEs"),
+        ("busy_w = 1\n[price]\nfile = '~nosuchuser/x.csv'\ncolumn = 'EUR'", "nosuchuser"),
+        (f"busy_w = 1\n[price]\nfile = '{'x' * 300}.tar/y.csv'\ncolumn = 'EUR'", "cannot be read"),
         ("busy_w = 1\n[price]\nfile = 'none.csv'", "none.csv"),
         ("busy_w = 1\n[price]\nfile = 'hours.csv'\ncolumn = 'USD'", "has no column 'USD'; it has when, EUR"),
         ("busy_w = 1\n[price]\nfile = 'hours.csv'\ncolumn = 'EUR'\nbegins = '2020-01-01'", "from 2021-01-01T00:00"),
@@ -99,6 +106,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "hours.csv").write_text(HOURS, encoding="utf-8")
     (tmp_path / "gap.csv").write_text(HOURS + "2021-01-01 04:00:00,1\n", encoding="utf-8")
     (tmp_path / "text.csv").write_text(HOURS + "2021-01-01 03:00:00,much\n", encoding="utf-8")
+    (tmp_path / "lines.csv").write_bytes(b"when,EUR\r2021-01-01 00:00,1\r")
     with tarfile.open(tmp_path / "pack.tar", "w") as tar:
         tar.add(tmp_path / "hours.csv", "x/hours.csv")
     with pytest.raises(InputError, match=re.escape(said)):
@@ -111,6 +119,33 @@ def test_a_file_in_a_tar_file(tmp_path: Path) -> None:
         tar.add(tmp_path / "hours.csv", "x/hours.csv")
     found = read_site(site(tmp_path, "busy_w = 1\n[price]\nfile = 'pack.tar.xz/x/hours.csv'\ncolumn = 'EUR'"))
     assert found.price.values.tolist() == [10_500_000, -3_000_000, 7_250_000]
+
+
+def test_damaged_and_hostile_tar_files(tmp_path: Path) -> None:
+    (tmp_path / "hours.csv").write_text(HOURS * 50, encoding="utf-8")
+    with tarfile.open(tmp_path / "pack.tar.gz", "w:gz") as tar:
+        tar.add(tmp_path / "hours.csv", "hours.csv")
+        link = tarfile.TarInfo("link.csv")
+        link.type, link.linkname = tarfile.SYMTYPE, "link.csv"
+        tar.addfile(link)
+    for name in ("link.csv", "../hours.csv"):
+        with pytest.raises(InputError, match="is not a file in pack"):
+            read_site(site(tmp_path, f"busy_w = 1\n[price]\nfile = 'pack.tar.gz/{name}'\ncolumn = 'EUR'"))
+    raw = bytearray((tmp_path / "pack.tar.gz").read_bytes())
+    raw[len(raw) // 2] ^= 16
+    (tmp_path / "pack.tar.gz").write_bytes(raw)
+    with pytest.raises(InputError, match="pack"):
+        read_site(site(tmp_path, "busy_w = 1\n[price]\nfile = 'pack.tar.gz/hours.csv'\ncolumn = 'EUR'"))
+
+
+def test_packed_weather_and_blank_lines(tmp_path: Path) -> None:
+    weather = {"hourly": {"time": ["2021-01-01T00:00", "2021-01-01T01:00"], "temperature_2m": [-1.5, 3]}}
+    (tmp_path / "w.json.gz").write_bytes(gzip.compress(json.dumps(weather).encode()))
+    (tmp_path / "hours.csv").write_text(HOURS + "\n", encoding="utf-8")
+    text = "busy_w = 1\n[temperature]\nfile = 'w.json.gz'\n[price]\nfile = 'hours.csv'\ncolumn = 'EUR'"
+    found = read_site(site(tmp_path, text))
+    assert found.temperature_mc.values.tolist() == [-1500, 3000]
+    assert len(found.price.values) == 3
 
 
 def test_weather(tmp_path: Path) -> None:

@@ -92,7 +92,9 @@ def replay_command(
     ] = None,
     power_cap: Annotated[
         float | None,
-        typer.Option(min=0, metavar="KW", help="Never draw more, cooling apart; needs --energy for the powers."),
+        typer.Option(
+            min=0, max=1e9, metavar="KW", help="Never draw more, cooling apart; needs --energy for the powers."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: Json = False,
@@ -133,9 +135,9 @@ def replay_command(
             schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge, site)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
-                row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting)
+                row["metrics"] |= _unfairness(schedule, at_site(chosen, workload, site), fair_starts, every_s, counting)
             if site is not None:
-                row |= _energy(schedule, site)
+                row |= _energy(schedule, site, power_cap)
             if gaps:
                 bounds = bounds or _bounds(workload)
                 row |= {"bounds": bounds, "gaps": _gaps(row["metrics"], bounds)}
@@ -281,10 +283,16 @@ def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap
     return PowerCap(round(1e6 * kw), site.idle_mw, site.busy_mw)
 
 
-def _energy(schedule: Schedule, site: Site) -> dict[str, Any]:
+def at_site(policy: Any, workload: Workload, site: Site | None) -> Any:
+    """The policy as it is at the site, where it asks for one."""
+    return policy.at(site, workload, workload.processors) if hasattr(policy, "at") else policy
+
+
+def _energy(schedule: Schedule, site: Site, cap_kw: float | None) -> dict[str, Any]:
     from dovetail.metrics.energy import of_energy
 
-    return {"site": site.name, "currency": site.currency, "energy": of_energy(schedule, site)}
+    found = {"site": site.name, "currency": site.currency, "power_cap_kw": cap_kw}
+    return {**found, "energy": of_energy(schedule, site)}
 
 
 def _bounds(workload: Workload) -> dict[str, float]:
@@ -399,9 +407,9 @@ def _energy_table(rows: list[dict[str, Any]], site: Site) -> None:
         ("energy_cooling_kwh", "of it cooling\nkWh", "{:,.0f}"),
         ("pue", "PUE\n", "{:.3f}"),
         ("peak_kw", "peak\nkW", "{:,.1f}"),
-        ("energy_cost", f"bill\n{money}", "{:,.0f}"),
-        ("revenue", f"revenue\n{money}", "{:,.0f}"),
-        ("profit", f"profit\n{money}", "{:,.0f}"),
+        ("energy_cost", f"bill\n{money}", "{:,.2f}"),
+        ("revenue", f"revenue\n{money}", "{:,.2f}"),
+        ("profit", f"profit\n{money}", "{:,.2f}"),
         ("co2_kg", "carbon\nkg CO2", "{:,.0f}"),
     )
     table = new_table(["policy"], [head for _, head, _ in columns])

@@ -24,6 +24,11 @@ class Hours:
         if not len(self.values) or self.step_s < 1:
             raise ValueError("a series has at least one value, and steps of at least 1 s")
 
+    @property
+    def constant(self) -> bool:
+        """Whether it is the same at all times."""
+        return not bool((self.values != self.values[0]).any())
+
     def at(self, times: Ints) -> Ints:
         """What holds at each instant."""
         found: Ints = self.values[(times - self.begin) // self.step_s % len(self.values)]
@@ -31,7 +36,7 @@ class Hours:
 
     def changes(self, first: int, last: int) -> Ints:
         """The instants after `first` and before `last` at which a step begins; none where all values are equal."""
-        if not bool((self.values != self.values[0]).any()):
+        if self.constant:
             return np.empty(0, np.int64)
         begin = first + self.step_s - (first - self.begin) % self.step_s
         return np.arange(begin, last, self.step_s, dtype=np.int64)

@@ -22,7 +22,7 @@ from dovetail.kernels.compile import CACHE
 from dovetail.kernels.nodes import Nodes
 from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule, SlackRule, ThriftRule
 from dovetail.kernels.run import Floats
-from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
+from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.request import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
@@ -67,7 +67,7 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if isinstance(policy, Thrift):
+    if isinstance(policy, Thrift) and not len(policy.paid):
         policy = policy.at(site, workload, cluster.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
@@ -181,6 +181,11 @@ def check(workload: Workload, cluster: Cluster) -> None:
                 f"{workload.name}: job {workload['id'][hungry]} draws {draws[hungry] / 1000:,.0f} W, and the power cap"
                 f" leaves {room / 1000:,.0f} W to all jobs; leave such jobs out or raise the cap"
             )
+    hot = np.flatnonzero(workload.get("power_mw") > MOST_MW)
+    if len(hot):
+        raise SettingError(
+            f"{workload.name}: job {workload['id'][hot[0]]} draws more than {MOST_MW // 1000:,} W a processor"
+        )
     big = np.flatnonzero(workload.size > cluster.processors)
     if len(big):
         raise SettingError(
@@ -251,7 +256,7 @@ def warm(policy: Policy, nodes: bool = False) -> None:
         return
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
     cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
-    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy, cluster=cluster, site=Site("warm-up", 0))
+    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), _to_compile(policy), cluster=cluster)
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
@@ -263,7 +268,12 @@ def compiled(policy: Policy, nodes: bool = False) -> bool:
     return marker is None or marker.exists()
 
 
+def _to_compile(policy: Policy) -> Policy:
+    return policy.free_of_charge() if isinstance(policy, Thrift) else policy
+
+
 def _marker(policy: Policy, nodes: bool) -> Path | None:
+    policy = _to_compile(policy)
     rule = policy.rule() if isinstance(policy, RulePolicy) else None
     if nodes:
         _check_for_nodes(policy, rule)

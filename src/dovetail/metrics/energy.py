@@ -12,8 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.energy.cooling import ONE
+from dovetail.energy.cooling import MOST_PUE, ONE
 from dovetail.energy.site import MILLION, Off, Site
+from dovetail.errors import SettingError
 from dovetail.metrics.exact import exact_dot
 from dovetail.model.request import Placement
 from dovetail.model.schedule import Schedule
@@ -105,6 +106,11 @@ def of_energy(schedule: Schedule, site: Site) -> dict[str, float]:
 def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     """What is drawn when, from the first arrival to the last end, or to an earlier instant."""
     ran = schedule.start >= 0
+    most_mw = max(int(job_powers(schedule, site).max(initial=0)), site.idle_mw, site.off.mw if site.off else 0)
+    if schedule.cluster.processors * most_mw * MOST_PUE >= 2**63:
+        raise SettingError(
+            f"{schedule.workload.name}: {most_mw:,} mW a processor are more than can be added up exactly"
+        )
     start, end = schedule.start[ran], schedule.end[ran]
     size = schedule.workload.size[ran]
     job_mw = size * job_powers(schedule, site)[ran]

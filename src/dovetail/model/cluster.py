@@ -39,6 +39,10 @@ class Typical:
     kinds: int
 
 
+MOST_MW: Final = 10**9
+"""Milliwatts of a processor: with a billion processors sums still fit into 64 bits."""
+
+
 @dataclass(frozen=True)
 class PowerCap:
     """What processors may draw together, jobs and idle ones, at any instant; in milliwatts, cooling apart."""

@@ -25,6 +25,7 @@ from dovetail.units import DAY_S
 SAVES: Final = ("cost", "carbon")
 _WS_PER_MWH: Final = 3.6e9
 _MOST_STEPS: Final = 1_000_000
+_NO_SITE: Final = "thrift must know prices: `dovetail replay --energy SITE.toml` tells it, or replay(..., site=...)"
 Floats = npt.NDArray[np.float64]
 
 
@@ -61,12 +62,17 @@ class Thrift(RulePolicy):
     def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
         """The same, knowing what jobs draw and what it costs, at full load."""
         if site is None:
-            raise SettingError("thrift must know prices: give the site (--energy SITE.toml)")
+            raise SettingError(_NO_SITE)
+        series, warm = site.price if self.saves == "cost" else site.carbon, site.temperature_mc
+        if series.constant:
+            raise SettingError(f"{site.name}: there is nothing to wait for: its {self.saves} is the same at all hours")
         own = workload.get("power_mw")
-        watts = workload.size * np.where(own >= 0, own, site.busy_mw) / 1000
-        series = site.price if self.saves == "cost" else site.carbon
-        step_s = gcd(series.step_s, site.temperature_mc.step_s, abs(series.begin), abs(site.temperature_mc.begin))
-        first = int(workload.submit[0]) // step_s * step_s if len(workload) else 0
+        # Where a job is not, its processors draw what idle ones do.
+        idle_mw = site.off.mw if site.off else site.idle_mw
+        watts = workload.size * np.maximum(np.where(own >= 0, own, site.busy_mw) - idle_mw, 0) / 1000
+        step_s = series.step_s if warm.constant else gcd(series.step_s, warm.step_s, abs(series.begin - warm.begin))
+        first = int(workload.submit[0]) if len(workload) else 0
+        first -= (first - series.begin) % step_s
         last = int(workload.submit[-1]) + self.hold_s if len(workload) else 1
         # Replays go on after the last arrival; beyond twice the span the mean will do.
         times = np.arange(first, 2 * last - first + step_s, step_s, dtype=np.int64)
@@ -81,16 +87,26 @@ class Thrift(RulePolicy):
     def rule(
         self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
     ) -> ThriftRule:
-        paid = self.paid if len(self.paid) else np.zeros(2)
+        if not len(self.paid):
+            raise SettingError(_NO_SITE)
+        if every_s:
+            raise SettingError("thrift plans starts to the second: it cannot run with --every")
+        paid = self.paid
         return ThriftRule(
-            CODES[self.order], -1, NEVER, every_s, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
+            CODES[self.order], -1, NEVER, 0, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
             np.ascontiguousarray(self.watts), self.begin, self.step_s, paid,
             float(np.diff(paid).min() / self.step_s),
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:
+        if not len(self.paid):
+            raise SettingError(_NO_SITE)
         here = np.concatenate([state.waiting, state.running, state.ended])
         return RulePolicy.decide(replace(self, watts=self.watts[here]), state)
+
+    def free_of_charge(self) -> Thrift:
+        """The same where energy costs nothing: to compile it."""
+        return replace(self, watts=np.zeros(1), paid=np.zeros(2))
 
     @staticmethod
     def settings() -> dict[str, Any]:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-import lzma
 import math
+import re
 import tarfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -26,6 +26,9 @@ MOST_BYTES: Final = 1 << 27
 MOST_VALUE: Final = 1e9
 _EPW_TEMPERATURE: Final = 6
 _EPW_HEADER: Final = 8
+_COUNT: Final = re.compile(r"[0-9]{1,2}", re.ASCII)
+_PACKED: Final = (".gz", ".xz", ".zst")
+LEAST_STEP_S: Final = 60
 _WEATHER: Final = "temperature_2m"
 
 
@@ -38,9 +41,11 @@ def read_hours(path: Path, column: str, begins: str, scale: int) -> Hours:
     instants = [instant for instant, _, _ in rows]
     step_s = int(instants[1] - instants[0]) if len(rows) > 1 else HOUR_S
     for i in range(1, len(rows)):
-        if instants[i] - instants[i - 1] != step_s or step_s < 1:
+        if instants[i] - instants[i - 1] != step_s or step_s < LEAST_STEP_S:
             raise InputError(
-                path, rows[i][2], f"the hours are not in steps of {step_s:,} s here: each must be there once"
+                path,
+                rows[i][2],
+                f"the steps are not of {step_s:,} s here: each must be there once, and last a minute or more",
             )
     values = np.array([round(value * scale) for _, value, _ in rows], np.int64)
     at = _instant(begins) if begins else instants[0]
@@ -57,12 +62,16 @@ def _rows(path: Path, column: str) -> Iterator[tuple[int, float, int]]:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")  # EPW files have names of places in it
-    if path.suffix == ".json":
-        yield from _of_json(path, text)
-    elif path.suffix == ".epw":
-        yield from _of_epw(path, text)
-    else:
-        yield from _of_table(path, text, column)
+    kind = next((suffix for suffix in reversed(path.suffixes) if suffix not in _PACKED), "")
+    try:
+        if kind == ".json":
+            yield from _of_json(path, text)
+        elif kind == ".epw":
+            yield from _of_epw(path, text)
+        else:
+            yield from _of_table(path, text, column)
+    except csv.Error as error:
+        raise InputError(path, 0, f"not a table: {printable(str(error))}") from error
 
 
 def _of_table(path: Path, text: str, column: str) -> Iterator[tuple[int, float, int]]:
@@ -72,6 +81,8 @@ def _of_table(path: Path, text: str, column: str) -> Iterator[tuple[int, float, 
         raise InputError(path, 1, f"has no column {printable(column)!r}; it has {printable(', '.join(head), 300)}")
     place = head.index(column)
     for row in lines:
+        if not row:
+            continue
         if len(row) <= place:
             raise InputError(path, lines.line_num, f"has {len(row)} fields, no {printable(column)!r}")
         yield _hour(path, lines.line_num, row[0], row[place])
@@ -83,15 +94,15 @@ def _of_json(path: Path, text: str) -> Iterator[tuple[int, float, int]]:
         pairs = list(zip(hourly["time"], hourly[_WEATHER], strict=True))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(path, 0, f"is not hourly weather with a time and a {_WEATHER} each") from error
-    for when, value in pairs:
-        yield _hour(path, 0, str(when), str(value))
+    for number, (when, value) in enumerate(pairs, 1):
+        yield _hour(path, number, str(when), str(value))
 
 
 def _of_epw(path: Path, text: str) -> Iterator[tuple[int, float, int]]:
     """Months of a typical year are of different years; all are put into one without a leap day."""
     for number, row in enumerate(csv.reader(io.StringIO(text)), 1):
         if number > _EPW_HEADER and row:
-            if len(row) <= _EPW_TEMPERATURE or not all(part.strip().isdecimal() for part in row[1:4]):
+            if len(row) <= _EPW_TEMPERATURE or not all(_COUNT.fullmatch(part.strip()) for part in row[1:4]):
                 raise InputError(path, number, "is not an hour of an EPW file")
             month, day, hour = (int(part) for part in row[1:4])
             yield _hour(path, number, f"2001-{month:02}-{day:02} {hour - 1:02}:00:00", row[_EPW_TEMPERATURE])
@@ -121,20 +132,23 @@ def _instant(text: str) -> int | None:
 
 def content(path: Path) -> bytes:
     """The bytes of a file, or of one inside a tar file."""
-    archive = next((parent for parent in path.parents if ".tar" in parent.suffixes and parent.is_file()), None)
-    if archive is None:
-        with regular_file(path).open("rb") as raw:
-            return b"".join(unpacked(raw, str(path), MOST_BYTES))
     try:
-        with tarfile.open(archive) as tar:
-            member = tar.extractfile(path.relative_to(archive).as_posix())
-            if member is None:
+        archive = next((parent for parent in path.parents if ".tar" in parent.suffixes and parent.is_file()), path)
+        with regular_file(archive).open("rb") as raw:
+            found = b"".join(unpacked(raw, str(archive), MOST_BYTES))
+    except OSError as error:
+        raise InputError(path, 0, f"cannot be read: {error.strerror or error}") from error
+    if archive == path:
+        return found
+    try:
+        # All of it has been unpacked, so what is damaged has been found out; links are not followed.
+        with tarfile.open(fileobj=io.BytesIO(found), mode="r:") as tar:
+            member = tar.getmember(path.relative_to(archive).as_posix())
+            stream = tar.extractfile(member) if member.isreg() else None
+            if stream is None:
                 raise KeyError
-            found = member.read(MOST_BYTES + 1)
+            return stream.read()
     except KeyError:
         raise InputError(path, 0, f"is not a file in {archive.name}") from None
-    except (OSError, tarfile.TarError, lzma.LZMAError, EOFError) as error:
-        raise InputError(archive, 0, f"cannot be read: {printable(str(error))}") from error
-    if len(found) > MOST_BYTES:
-        raise InputError(path, 0, f"unpacks to more than {MOST_BYTES:,} bytes")
-    return found
+    except (tarfile.TarError, OSError, ValueError, OverflowError) as error:
+        raise InputError(archive, 0, f"not a tar file: {printable(str(error))}") from error

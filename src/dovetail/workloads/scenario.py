@@ -264,9 +264,10 @@ def _per_node(workload: Workload, text: str, seed: int) -> Workload:
 def _power(workload: Workload, text: str, seed: int) -> Workload:
     least, dots, most = text.partition("..")
     try:
-        return power(workload, _fraction(least), _fraction(most if dots else least), seed)
+        watts = _fraction(least), _fraction(most if dots else least)
     except ValueError:
         raise SettingError(f"power={text}: write watts a processor, one number or two: power=7.8..11.11") from None
+    return power(workload, *watts, seed)
 
 
 def _demand(workload: Workload, text: str, seed: int) -> Workload:

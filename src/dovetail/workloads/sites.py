@@ -22,6 +22,8 @@ from dovetail.workloads.hours import content, read_hours
 MOST_W: Final = 1e6
 """Watts a processor."""
 MOST_MONEY: Final = 1e6
+MOST_KW: Final = 30_000
+"""Kilowatts that a plant can cool: those of the largest machines. The table has a row for each 500 W."""
 _SERIES: Final = {"temperature": 1000, "price": MILLION, "carbon": 1000}
 """Sections of hours, and by what their values are multiplied to be whole: degrees; money and kg for a MWh."""
 _KEYS: Final = ("name", "currency", "busy_w", "idle_w", "tariff", "off", "cooling", *_SERIES)
@@ -58,11 +60,18 @@ def _site(table: Mapping[str, Any], path: Path) -> Site:
 
 def _off(table: Mapping[str, Any]) -> Off:
     _known(table, ("after", "wake", "processors", "w"), "off.")
-    after, wake = (parse_duration(_text(table, key, "0s")) for key in ("after", "wake"))
+    after, wake = (_duration(table, key) for key in ("after", "wake"))
     processors = table.get("processors", 1)
     if not isinstance(processors, int) or not 1 <= processors <= MILLION:
         raise ValueError(f"off.processors = {shown(processors)}: must be a whole number from 1 to {MILLION:,}")
     return Off(after, wake, processors, round(1000 * _number(table, "w", 0, MOST_W, 0.0)))
+
+
+def _duration(table: Mapping[str, Any], key: str) -> int:
+    try:
+        return parse_duration(_text(table, key, "0s"))
+    except ValueError as error:
+        raise ValueError(f"off.{key}: {error}") from error
 
 
 def _cooling(table: Mapping[str, Any], path: Path) -> Cooling:
@@ -75,15 +84,17 @@ def _cooling(table: Mapping[str, Any], path: Path) -> Cooling:
         name = _text(table, "plant", "")
         if name not in PLANTS:
             raise ValueError(f"cooling.plant = {printable(name)!r}: choose from {', '.join(PLANTS)}")
-        full_w = round(1000 * _number(table, "full_kw", STEP_W / 1000, 1e6))
+        full_w = round(1000 * _number(table, "full_kw", STEP_W / 1000, MOST_KW))
         return plant_table(name, PLANTS[name], full_w)
     return _read_table(_beside(_text(table, "table", ""), path))
 
 
 def _read_table(path: Path) -> Cooling:
     """A table of PUEs: in the first line the degrees, one apart; then a line per load, 500 W apart, from 0."""
-    rows = list(csv.reader(io.StringIO(content(path).decode("utf-8", "replace"))))
     try:
+        rows = list(csv.reader(io.StringIO(content(path).decode("utf-8", "replace"))))
+        if len(rows) < 2 or len(rows[0]) < 2:
+            raise ValueError("it has no line of degrees, or no line below it")
         degrees = [int(cell) for cell in rows[0][1:]]
         loads = [int(row[0]) for row in rows[1:]]
         pue = np.array([[round(ONE * float(cell)) for cell in row[1:]] for row in rows[1:]], np.int64)
@@ -93,7 +104,7 @@ def _read_table(path: Path) -> Cooling:
             raise ValueError(f"the first column has the loads in watts: 0, {STEP_W}, {2 * STEP_W}, ...")
         if not bool(((pue >= ONE) & (pue <= MOST_PUE)).all()):
             raise ValueError(f"a PUE is from 1 to {MOST_PUE // ONE}")
-    except (ValueError, IndexError, OverflowError) as error:
+    except (ValueError, IndexError, OverflowError, csv.Error) as error:
         raise InputError(path, 0, f"not a table of PUEs: {printable(str(error))}") from error
     return Cooling(path.stem, pue, degrees[0])
 
@@ -103,7 +114,7 @@ def _hours(table: Mapping[str, Any], name: str, scale: int, path: Path) -> Hours
     if ("file" in table) == ("constant" in table):
         raise ValueError(f"[{name}] needs a file or a constant, and not both")
     if "constant" in table:
-        return always(round(scale * _number(table, "constant", -MOST_MONEY, MOST_MONEY)))
+        return always(round(scale * _number(table, "constant", -MOST_MONEY, MOST_MONEY, where=f"{name}.")))
     texts = {key: _text(table, key, "") for key in ("file", "column")}
     begins = table.get("begins", "")
     return read_hours(_beside(texts["file"], path), texts["column"], str(begins), scale)
@@ -111,7 +122,10 @@ def _hours(table: Mapping[str, Any], name: str, scale: int, path: Path) -> Hours
 
 def _beside(text: str, path: Path) -> Path:
     """A file as the site's file names it: variables filled in, seen from its folder."""
-    return path.parent / Path(expandvars(text)).expanduser()
+    try:
+        return path.parent / Path(expandvars(text)).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{printable(text)}: {error}") from error
 
 
 def _known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
@@ -126,8 +140,10 @@ def _text(table: Mapping[str, Any], key: str, default: str) -> str:
     return value
 
 
-def _number(table: Mapping[str, Any], key: str, least: float, most: float, default: float | None = None) -> float:
+def _number(
+    table: Mapping[str, Any], key: str, least: float, most: float, default: float | None = None, where: str = ""
+) -> float:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise ValueError(f"{key} = {shown(value)}: must be a number from {least:,g} to {most:,g}")
+        raise ValueError(f"{where}{key} = {shown(value)}: must be a number from {least:,g} to {most:,g}")
     return float(value)
