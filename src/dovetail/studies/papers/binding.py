@@ -172,15 +172,14 @@ def _why(shown: Found) -> str:
         waits.append(f"{', '.join(each)} s ({case.words})")
     return f"""
 Lists do get worse with more resources at the same load. The mean wait under the best of them, with one, two and three:
-{"; ".join(waits)}. So there is more to gain, and at load 1 with run times known the planner takes it: there the gain
-in BSLD and in AF grows. At load 0.8 queues are short, and the intervals are wider than any growth. The lower half of
-the figure has the same gains by the wait of the list: with run times known they rise with it, roughly. Whether it is
-the number of resources or only the longer queue that planning gains from, these runs cannot tell.
+{"; ".join(waits)}. So there is more to gain; the table says where the planner takes it. The lower half of the figure
+has the same gains by the wait of the list. Whether it is the number of resources or only the longer queue that planning
+gains from, these runs cannot tell.
 
-With limits as estimates `plan-bsld` loses to the lists, and the more so the more resources bind (the interval of what
-is left lies above 1): there the expectation is wrong. Its plans are made of limits, which are far above run times; that
-this is the reason was not tried. For `plan-af` with limits the gain in the mean wait and the two means beside it point
-different ways: the gain counts all seeds alike, the means count those with long queues most.
+Where the interval of what is left lies above 1, the expectation is wrong. With limits as estimates, plans are made of
+numbers far above run times; whether that is why `plan-bsld` loses to the lists there was not tried. For `plan-af` with
+limits the gain in the mean wait and the two means beside it point different ways: the gain counts all seeds alike, the
+means count those with long queues most.
 
 With so many intervals of 95 %, one yes may be chance. {_seeds(shown)} seeds of 500 jobs, one kind of node, units of
 at most half a node in each resource, and demands that have nothing to do with each other: that is all it was tried on.

@@ -224,9 +224,9 @@ def _draw(made: Mapping[Key, Ran], traces: Sequence[str], policies: Sequence[str
 
 _READING: Final = f"""
 The mean decision is the CPU time of the whole replay over its passes; ours has all of the replay in it. The limits of
-the paper's dispatchers are counted in work, a unit of which is about a second of CPU (docs/nodes.md). Each span
-begins with an empty machine. Recorded waits are of a machine that was not empty. Intervals are of 95 %, over blocks of
-{BLOCK} neighbouring jobs. No worse means that the interval of neither difference lies above 0. The paper's figures of
-slowdown and wait have no numbers to compare with; its text says that the dispatchers are better than PBS, and at KIT
-nearly identical.
+the paper's dispatchers are counted in work, a unit of which is about a second of CPU (docs/nodes.md). Each span begins
+with an empty machine. Recorded waits are of a machine that was not empty. Intervals are of 95 %, over blocks of
+{BLOCK} neighbouring jobs. No worse means that the interval of neither difference lies above 0: with few jobs, that is
+not much. The paper's figures of slowdown and wait have no numbers to compare with; its text says that the dispatchers
+are better than PBS, and at KIT nearly identical.
 """
