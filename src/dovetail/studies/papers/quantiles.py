@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isnan, nan
+from math import inf, isfinite, isnan, nan
 from statistics import fmean
 from typing import Any, Final
 
@@ -61,6 +61,8 @@ class Change:
 
     @property
     def text(self) -> str:
+        if not isfinite(self.low):
+            return f"{100 * self.value:+.1f} (too few weeks for an interval)"
         return f"{100 * self.value:+.1f} [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
 
 
@@ -275,11 +277,11 @@ Each trace is replayed whole with each setting, three times: a policy turns the 
 so in each of the three another one in a hundred limits is a second longer (`nudge=0.01`), and what is shown is of the
 three together. The planner takes minutes and is replayed once, on the two largest logs in a span. Settings are chosen
 on the jobs submitted in the first half of the time, and figures are of those submitted in the last: the setting with
-the least metric in the first half, if even the upper end of its 95 % interval over weeks is below the limits; else
-the limits stay. Changes are in per cent against limits, with 95 % intervals over weeks (neighbouring weeks resampled
-together); "known" is with the run times themselves. "better" and "worse" are only said where the whole interval is on
-one side of 0. Up to seven settings are tried and nothing is corrected for their number, so a setting may be chosen by
-chance: the last half shows it.
+the least metric in the first half, if even the upper end of its 95 % interval over weeks is below the limits; else,
+and where there are too few weeks for an interval, the limits stay. Changes are in per cent against limits, with 95 %
+intervals over weeks (neighbouring weeks resampled together); "known" is with the run times themselves. "better" and
+"worse" are only said where the whole interval is on one side of 0. Up to seven settings are tried and nothing is
+corrected for their number, so a setting may be chosen by chance: the last half shows it.
 
 Why packing and fairness hardly gain, and slowdowns do: [which errors of estimates do harm](errors.md).
 
