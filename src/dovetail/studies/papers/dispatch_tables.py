@@ -142,7 +142,8 @@ def table(made: Mapping[Key, Ran], trace: str, estimates: Sequence[str], policie
         "slowdown ± deviation",
         "wait (s) ± deviation",
     ]
-    return [f"## {trace}: {len(any_run.wait):,} jobs", grid(head, rows)]
+    idle = "" if any(made[key].wait.any() for key in made if key[0] == trace) else "; nobody ever waits"
+    return [f"## {trace}: {len(any_run.wait):,} jobs{idle}", grid(head, rows)]
 
 
 def difference(
