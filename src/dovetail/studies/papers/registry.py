@@ -108,7 +108,7 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             DISPATCHER,
             "Tables 1 and 2, Figs. 5 and 10: decision times, slowdown and waits of its dispatchers, and of ours",
             "spans of the public Eurora days and of KIT's first 25,326 jobs",
-            14_400,
+            3600,
         ),
         Reproduction(
             "dispatch-instances",
