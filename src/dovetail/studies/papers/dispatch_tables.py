@@ -215,6 +215,7 @@ def _draw(made: Mapping[Key, Ran], traces: Sequence[str], policies: Sequence[str
         colours = [STROKES[1 if policy in PAPERS else 0].colour for policy in policies]
         for ax, values in zip(axes[:, column], (slowdown, wait_min), strict=True):
             ax.barh(at, values, color=colours, height=0.65)
+            ax.set_xlim(0, 1.05 * np.nanmax([*values, 0.01]))
             ax.grid(visible=False, axis="y")
         axes[0, column].set_title(trace)
     for row, label in enumerate(("mean slowdown", "mean wait (min)")):
