@@ -132,10 +132,11 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge, site)
+            here = _at_site(chosen, workload, site)
+            schedule, replay_s = replayed(workload, here, estimate, seed, feedback, every_s, machine, charge)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
-                row["metrics"] |= _unfairness(schedule, at_site(chosen, workload, site), fair_starts, every_s, counting)
+                row["metrics"] |= _unfairness(schedule, here, fair_starts, every_s, counting)
             if site is not None:
                 row |= _energy(schedule, site, power_cap)
             if gaps:
@@ -189,7 +190,6 @@ def replayed(
     every_s: int = 0,
     cluster: Cluster | None = None,
     charge: bool = False,
-    site: Site | None = None,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
@@ -200,7 +200,7 @@ def replayed(
         clock = time.process_time()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
-            progress=tell, charge_decisions=charge, site=site,
+            progress=tell, charge_decisions=charge,
         )  # fmt: skip
         return schedule, time.process_time() - clock
 
@@ -283,7 +283,7 @@ def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap
     return PowerCap(round(1e6 * kw), site.idle_mw, site.busy_mw)
 
 
-def at_site(policy: Any, workload: Workload, site: Site | None) -> Any:
+def _at_site(policy: Any, workload: Workload, site: Site | None) -> Any:
     """The policy as it is at the site, where it asks for one."""
     return policy.at(site, workload, workload.processors) if hasattr(policy, "at") else policy
 

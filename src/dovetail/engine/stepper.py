@@ -70,7 +70,7 @@ class Stepper:
         self._free = self.cluster.processors
         cap = self.cluster.cap
         self._draws = cap.draws(self.workload) if cap else np.empty(0, np.int64)
-        self._room_mw = cap.room(self.cluster.processors) if cap else 0
+        self._room_mw = self._free_mw = cap.room(self.cluster.processors) if cap else 0
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
@@ -117,11 +117,16 @@ class Stepper:
             if self._nodes is not None:
                 self._nodes.end(job)
             self._free += self._cores(job)
+            self._free_mw += self._draw(job)
             child = int(self._links[CHILD, job]) if self._links is not None else -1
             while child >= 0 and self._links is not None:
                 heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
                 child = int(self._links[SIBLING, child])
         return ended
+
+    def _draw(self, job: int) -> int:
+        """What a job takes of what a power cap leaves; 0 where there is none."""
+        return int(self._draws[job]) if len(self._draws) else 0
 
     def _cores(self, job: int) -> int:
         return self._nodes.cores(job) if self._nodes is not None else int(self.workload.size[job])
@@ -231,15 +236,14 @@ class Stepper:
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"
                 )
-            if len(self._draws):
-                drawn = int(self._draws[sorted(self._running)].sum())
-                if drawn + int(self._draws[job]) > self._room_mw:
-                    raise PolicyError(
-                        f"{self.policy.name} at {self.now} s starts job {job}, which draws {self._draws[job]:,} mW;"
-                        f" the power cap leaves {self._room_mw - drawn:,} mW"
-                    )
+            if self._draw(job) > self._free_mw:
+                raise PolicyError(
+                    f"{self.policy.name} at {self.now} s starts job {job}, which draws {self._draw(job):,} mW;"
+                    f" the power cap leaves {self._free_mw:,} mW"
+                )
             waiting.remove(job)
             self._free -= size
+            self._free_mw -= self._draw(job)
             self.start[job] = self.now
             if self.promised_first[job] >= 0:
                 self.promised_last[job] = self.now

@@ -106,14 +106,15 @@ def of_energy(schedule: Schedule, site: Site) -> dict[str, float]:
 def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     """What is drawn when, from the first arrival to the last end, or to an earlier instant."""
     ran = schedule.start >= 0
-    most_mw = max(int(job_powers(schedule, site).max(initial=0)), site.idle_mw, site.off.mw if site.off else 0)
+    power_mw = schedule.workload.power_mw(site.busy_mw)
+    most_mw = max(int(power_mw.max(initial=0)), site.idle_mw, site.off.mw if site.off else 0)
     if schedule.cluster.processors * most_mw * MOST_PUE >= 2**63:
         raise SettingError(
             f"{schedule.workload.name}: {most_mw:,} mW a processor are more than can be added up exactly"
         )
     start, end = schedule.start[ran], schedule.end[ran]
     size = schedule.workload.size[ran]
-    job_mw = size * job_powers(schedule, site)[ran]
+    job_mw = size * power_mw[ran]
     if not len(start):
         nothing = np.zeros(1, np.int64)
         return Powers(nothing, *(nothing[:0],) * 8)
@@ -144,12 +145,6 @@ def energy(drawn: Powers, site: Site) -> Energy:
         int((step_uj * drawn.price).sum()), int((step_uj * drawn.carbon).sum()),
         exact_dot(drawn.busy, seconds), int(drawn.all_uw.max(initial=0)), site.tariff,
     )  # fmt: skip
-
-
-def job_powers(schedule: Schedule, site: Site) -> Ints:
-    """Of each job, milliwatts a processor: its own where it is known."""
-    own = schedule.workload.get("power_mw")
-    return np.where(own >= 0, own, site.busy_mw)
 
 
 def _steps(times: Ints, begin: Ints, end: Ints, amount: Ints) -> Ints:

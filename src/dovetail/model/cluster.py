@@ -59,8 +59,7 @@ class PowerCap:
 
     def draws(self, workload: Workload) -> Ints:
         """What each job draws beyond what its processors draw when idle."""
-        own = workload.get("power_mw")
-        drawn: Ints = workload.size * np.maximum(np.where(own >= 0, own, self.busy_mw) - self.idle_mw, 0)
+        drawn: Ints = workload.size * np.maximum(workload.power_mw(self.busy_mw) - self.idle_mw, 0)
         return drawn
 
 

@@ -191,6 +191,11 @@ class Workload:
         past = self.provenance
         return replace(self, provenance=replace(past, steps=(*past.steps, step)))
 
+    def power_mw(self, otherwise: int) -> Ints:
+        """Milliwatts of each processor of a job: its own where it is known."""
+        own = self.get("power_mw")
+        return np.where(own >= 0, own, otherwise)
+
     def digest(self) -> str:
         """SHA-256 over the columns that a replay reads. Same digest, same jobs."""
         return self._digest

@@ -16,11 +16,12 @@ from dovetail.kernels import thrift as _  # noqa: F401 - how a ThriftRule decide
 from dovetail.kernels.order import CODES
 from dovetail.kernels.rules import ThriftRule
 from dovetail.kernels.run import NEVER
+from dovetail.model.cluster import PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import RulePolicy
-from dovetail.units import DAY_S
+from dovetail.units import DAY_S, parse_duration
 
 SAVES: Final = ("cost", "carbon")
 _WS_PER_MWH: Final = 3.6e9
@@ -66,10 +67,8 @@ class Thrift(RulePolicy):
         series, warm = site.price if self.saves == "cost" else site.carbon, site.temperature_mc
         if series.constant:
             raise SettingError(f"{site.name}: there is nothing to wait for: its {self.saves} is the same at all hours")
-        own = workload.get("power_mw")
         # Where a job is not, its processors draw what idle ones do.
-        idle_mw = site.off.mw if site.off else site.idle_mw
-        watts = workload.size * np.maximum(np.where(own >= 0, own, site.busy_mw) - idle_mw, 0) / 1000
+        watts = PowerCap(0, site.off.mw if site.off else site.idle_mw, site.busy_mw).draws(workload) / 1000
         step_s = series.step_s if warm.constant else gcd(series.step_s, warm.step_s, abs(series.begin - warm.begin))
         first = int(workload.submit[0]) if len(workload) else 0
         first -= (first - series.begin) % step_s
@@ -91,11 +90,10 @@ class Thrift(RulePolicy):
             raise SettingError(_NO_SITE)
         if every_s:
             raise SettingError("thrift plans starts to the second: it cannot run with --every")
-        paid = self.paid
         return ThriftRule(
             CODES[self.order], -1, NEVER, 0, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
-            np.ascontiguousarray(self.watts), self.begin, self.step_s, paid,
-            float(np.diff(paid).min() / self.step_s),
+            np.ascontiguousarray(self.watts), self.begin, self.step_s, self.paid,
+            float(np.diff(self.paid).min() / self.step_s),
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:
@@ -111,6 +109,4 @@ class Thrift(RulePolicy):
     @staticmethod
     def settings() -> dict[str, Any]:
         """What can be said behind the name."""
-        from dovetail.units import parse_duration
-
         return {"saves": str, "wait": float, "hold": parse_duration, "window": int, "order": str}
