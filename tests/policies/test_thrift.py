@@ -174,4 +174,4 @@ def test_hours_that_begin_at_any_second() -> None:
     """Steps stay as long as they are in the file."""
     site = Site("s", 1, price=Hours(np.array([300, 100, 300]) * MILLION, -26_007))
     bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1)
-    assert (bound.step_s, (bound.begin + 26_007) % 3600) == (3600, 0)
+    assert (bound.rates.step_s, (bound.rates.begin + 26_007) % 3600) == (3600, 0)

@@ -30,7 +30,6 @@ from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
 from dovetail.policies.solver import Solver
 from dovetail.policies.switch import Switch
-from dovetail.policies.thrift import Thrift
 from dovetail.referee.nodes import fit_idle
 
 Progress = Callable[[int], None]
@@ -67,7 +66,7 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if isinstance(policy, Thrift) and not len(policy.paid):
+    if isinstance(policy, Policy):
         policy = policy.at(site, workload, cluster.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
@@ -269,7 +268,7 @@ def compiled(policy: Policy, nodes: bool = False) -> bool:
 
 
 def _to_compile(policy: Policy) -> Policy:
-    return policy.free_of_charge() if isinstance(policy, Thrift) else policy
+    return policy.to_compile() if isinstance(policy, RulePolicy) else policy
 
 
 def _marker(policy: Policy, nodes: bool) -> Path | None:

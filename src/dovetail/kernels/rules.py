@@ -15,6 +15,7 @@ from dovetail.kernels.compile import inner
 from dovetail.kernels.conservative import EACH_END, compress, promise, rebuild, start_due
 from dovetail.kernels.order import key_of, moves, sort_by_key
 from dovetail.kernels.passes import list_pass, place_rest, slack_pass
+from dovetail.kernels.rates import Rates
 from dovetail.kernels.run import (
     ARRIVE,
     ARRIVED,
@@ -156,15 +157,7 @@ class ThriftRule(NamedTuple):
     """Nobody is held longer than this after arrival."""
     wait: float
     """What a second of one job's wait costs."""
-    watts: Floats
-    """What each job draws."""
-    begin: int
-    step_s: int
-    paid: Floats
-    """What a watt has cost from `begin` to the begin of each step; one more than there are steps. Before and after, it
-    is the mean."""
-    lowest: float
-    """The least that a watt costs in a second."""
+    rates: Rates
 
 
 Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule | ThriftRule

@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail.kernels.capacity import earliest_fit, open_plan, reserve, start
 from dovetail.kernels.compile import inner
+from dovetail.kernels.rates import energy_cost, next_change
 from dovetail.kernels.rules import ThriftRule, sort_if_moving
 from dovetail.kernels.run import (
     ARRIVE,
@@ -31,19 +32,8 @@ _0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
 
 @inner
-def _paid(rule: ThriftRule, at: int) -> float:
-    """What a watt has cost up to an instant."""
-    steps = len(rule.paid) - 1
-    step = (at - rule.begin) // rule.step_s
-    if step < 0 or step >= steps:
-        return rule.paid[steps] * ((at - rule.begin) / (steps * rule.step_s))
-    within = (at - rule.begin - step * rule.step_s) / rule.step_s
-    return rule.paid[step] + within * (rule.paid[step + 1] - rule.paid[step])
-
-
-@inner
 def _cost(rule: ThriftRule, job: int, now: int, at: int, length: int) -> float:
-    return rule.watts[job] * (_paid(rule, at + length) - _paid(rule, at)) + rule.wait * (at - now)
+    return energy_cost(rule.rates, job, at, length) + rule.wait * (at - now)
 
 
 @inner
@@ -51,9 +41,9 @@ def _cheapest(rule: ThriftRule, cap: Any, run: Run, job: int, now: int, first: i
     """Where a job that fits first at `first` costs least. Nobody waits for less than a millionth of what it costs."""
     best, least = first, _cost(rule, job, now, first, length)
     little = 1e-6 * abs(least)
-    energy = rule.watts[job] * rule.lowest * length  # no start costs less
+    energy = rule.rates.watts[job] * rule.rates.lowest * length  # no start costs less
     last = run.jobs[ARRIVE, job] + rule.hold_s
-    change = rule.begin + ((now - rule.begin) // rule.step_s + 1) * rule.step_s
+    change = next_change(rule.rates, now)
     ends = False
     while not ends:
         ends = change - length > last
@@ -64,7 +54,7 @@ def _cheapest(rule: ThriftRule, cap: Any, run: Run, job: int, now: int, first: i
             cost = _cost(rule, job, now, fits, length)
             if fits <= last and cost < least - little:
                 best, least = fits, cost
-        change += rule.step_s
+        change += rule.rates.step_s
     return best
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
 from dovetail.kernels import run as layout
@@ -21,6 +22,7 @@ from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.request import Requests
 from dovetail.model.state import State
+from dovetail.model.workload import Workload
 from dovetail.policies.machine import PLACES, Machine, new_machine
 
 
@@ -38,6 +40,10 @@ class Policy(ABC):
     def decide(self, state: State) -> Plan:
         """The plan for this instant."""
 
+    def at(self, site: Site | None, workload: Workload, processors: int) -> Policy:
+        """The same policy, told of the site where it will run, if it asks for one."""
+        return self
+
 
 def is_clairvoyant(policy: Policy) -> bool:
     """Whether a policy says so; one of a user's own may be any class with `decide`, and then says nothing."""
@@ -53,6 +59,10 @@ class RulePolicy(Policy):
     ) -> Rule:
         """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts. `seed`: for
         a policy that draws."""
+
+    def to_compile(self) -> RulePolicy:
+        """A policy that needs the same kernels and knows all that it must."""
+        return self
 
     place: str = "best"
     """Which nodes a job gets, where nodes are known: one of PLACES."""

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from math import gcd
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from dovetail.energy.cooling import ONE
-from dovetail.energy.site import MILLION, Site
+from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import thrift as _  # noqa: F401 - how a ThriftRule decides
 from dovetail.kernels.order import CODES
+from dovetail.kernels.rates import Rates
 from dovetail.kernels.rules import ThriftRule
 from dovetail.kernels.run import NEVER
-from dovetail.model.cluster import PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import RulePolicy
+from dovetail.policies.rates import FREE, SAVES, UNKNOWN, check_told, of_jobs, rates_of
 from dovetail.units import DAY_S, parse_duration
-
-SAVES: Final = ("cost", "carbon")
-_WS_PER_MWH: Final = 3.6e9
-_MOST_STEPS: Final = 1_000_000
-_NO_SITE: Final = "thrift must know prices: `dovetail replay --energy SITE.toml` tells it, or replay(..., site=...)"
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -45,10 +35,7 @@ class Thrift(RulePolicy):
     window: int = 50
     order: str = "fcfs"
     name: str = "thrift"
-    watts: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-    paid: Floats = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-    begin: int = 0
-    step_s: int = 1
+    rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.saves not in SAVES:
@@ -62,49 +49,30 @@ class Thrift(RulePolicy):
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
         """The same, knowing what jobs draw and what it costs, at full load."""
-        if site is None:
-            raise SettingError(_NO_SITE)
-        series, warm = site.price if self.saves == "cost" else site.carbon, site.temperature_mc
-        if series.constant:
+        if len(self.rates.paid):
+            return self
+        rates = rates_of(site, workload, processors, self.saves, self.hold_s, "thrift")
+        if site is not None and (site.price if self.saves == "cost" else site.carbon).constant:
             raise SettingError(f"{site.name}: there is nothing to wait for: its {self.saves} is the same at all hours")
-        # Where a job is not, its processors draw what idle ones do.
-        watts = PowerCap(0, site.off.mw if site.off else site.idle_mw, site.busy_mw).draws(workload) / 1000
-        step_s = series.step_s if warm.constant else gcd(series.step_s, warm.step_s, abs(series.begin - warm.begin))
-        first = int(workload.submit[0]) if len(workload) else 0
-        first -= (first - series.begin) % step_s
-        last = int(workload.submit[-1]) + self.hold_s if len(workload) else 1
-        # Replays go on after the last arrival; beyond twice the span the mean will do.
-        times = np.arange(first, 2 * last - first + step_s, step_s, dtype=np.int64)
-        if len(times) > _MOST_STEPS:
-            raise SettingError(f"{site.name}: more than {_MOST_STEPS:,} steps of {step_s} s; make them longer")
-        pue = site.cooling.at(np.full(len(times), processors * site.busy_mw), site.temperature_mc.at(times)) / ONE
-        unit = MILLION if self.saves == "cost" else 1000
-        rate = series.at(times) / unit * pue / _WS_PER_MWH
-        paid = np.concatenate([[0.0], np.cumsum(rate * step_s)])
-        return replace(self, watts=watts, paid=paid, begin=first, step_s=step_s)
+        return replace(self, rates=rates)
 
     def rule(
         self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
     ) -> ThriftRule:
-        if not len(self.paid):
-            raise SettingError(_NO_SITE)
+        check_told(self.rates, "thrift")
         if every_s:
             raise SettingError("thrift plans starts to the second: it cannot run with --every")
         return ThriftRule(
             CODES[self.order], -1, NEVER, 0, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
-            np.ascontiguousarray(self.watts), self.begin, self.step_s, self.paid,
-            float(np.diff(self.paid).min() / self.step_s),
+            self.rates,
         )  # fmt: skip
 
     def decide(self, state: State) -> Plan:
-        if not len(self.paid):
-            raise SettingError(_NO_SITE)
-        here = np.concatenate([state.waiting, state.running, state.ended])
-        return RulePolicy.decide(replace(self, watts=self.watts[here]), state)
+        check_told(self.rates, "thrift")
+        return RulePolicy.decide(replace(self, rates=of_jobs(self.rates, state)), state)
 
-    def free_of_charge(self) -> Thrift:
-        """The same where energy costs nothing: to compile it."""
-        return replace(self, watts=np.zeros(1), paid=np.zeros(2))
+    def to_compile(self) -> Thrift:
+        return replace(self, rates=FREE)
 
     @staticmethod
     def settings() -> dict[str, Any]:
