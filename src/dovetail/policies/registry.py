@@ -9,6 +9,7 @@ from typing import Any
 from dovetail.errors import PolicyError, SettingError
 from dovetail.named import in_file, load, make, settings
 from dovetail.policies.base import Policy
+from dovetail.policies.daily import Daily
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
@@ -43,7 +44,7 @@ def policy(text: str) -> Policy:
         known = {"sweep": str}
     elif isinstance(made, DeadlineBackfilling):
         known = {"guard": _yes_no}
-    elif isinstance(made, Solver | Dispatch | Thrift):
+    elif isinstance(made, Solver | Dispatch | Thrift | Daily):
         known = made.settings()
     elif isinstance(made, Switch):
         known = made.settings(policy)
@@ -60,10 +61,9 @@ def policy(text: str) -> Policy:
     changes = settings(rest, text, known)
     if not changes:
         return made
-    if "starve" in changes:
-        changes["starve_s"] = changes.pop("starve")
-    if "hold" in changes:
-        changes["hold_s"] = changes.pop("hold")
+    for duration in ("starve", "hold", "delay"):
+        if duration in changes:
+            changes[f"{duration}_s"] = changes.pop(duration)
     return replace(made, **changes, name=text)
 
 
@@ -79,6 +79,7 @@ def names() -> list[str]:
         "conservative",
         "dbf",
         "thrift",
+        "daily",
         *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
         "plan-deadline",
         *SOLVER_NAMES,
@@ -88,6 +89,7 @@ def names() -> list[str]:
         "conservative:sweep=...",
         "dbf:guard=no",
         "thrift:saves=cost|carbon,wait=...,hold=...,window=...,order=...",
+        "daily:known=day|submitted,search=multi|delay|relax|cp,decodes=...,delay=...,deterministic=...,window=...",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
@@ -99,7 +101,7 @@ def names() -> list[str]:
 
 def _built_in(
     name: str,
-) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch | Thrift:
+) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch | Thrift | Daily:
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain) or dispatch_named(plain):
         return solver
@@ -114,6 +116,8 @@ def _built_in(
         return Conservative(name=name)
     if plain == "thrift":
         return Thrift(name=name)
+    if plain == "daily":
+        return Daily(name=name)
     if plain == "dbf":
         return DeadlineBackfilling(name=name)
     if plain in ("easy", "list"):
