@@ -161,14 +161,17 @@ class Placer:
         self._length = np.ascontiguousarray(day.length)
         self.decodes = 0
 
-    def place(self, order: Ints, earliest: Ints | None = None, fixed: Ints | None = None) -> Ints:
-        """The start of each job, -1: not today. Jobs with a start in `fixed` are placed there first."""
+    def place(
+        self, order: Ints, earliest: Ints | None = None, fixed: Ints | None = None, until: int | None = None
+    ) -> Ints:
+        """The start of each job, -1: not today, or not before `until`. Jobs with a start in `fixed` are placed there
+        first."""
         day = self.day
         starts = np.full(day.jobs, -1, np.int64)
         fixed = starts.copy() if fixed is None else fixed
         place_day(
-            self._cap, day.begin, day.end, order, day.earliest if earliest is None else earliest, self._length, fixed,
-            starts,
+            self._cap, day.begin, day.end if until is None else until, order,
+            day.earliest if earliest is None else earliest, self._length, fixed, starts,
         )  # fmt: skip
         self.decodes += 1
         return starts

@@ -46,8 +46,8 @@ class Daily(Policy):
     search: str = "multi"
     decodes: int = 1000
     delay_s: int = 3600
-    deterministic: float = 10.0
-    window: int = 2000
+    deterministic: float = 1.0
+    window: int = 1500
     per_node: int = 32
     tomorrow: bool = False
     name: str = "daily"

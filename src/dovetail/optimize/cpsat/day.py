@@ -15,9 +15,11 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from dovetail.energy.cooling import ONE, STEP_W
-from dovetail.optimize.day import Day, Searched
+from dovetail.optimize.day import Day, Placer, Searched
 
 Count = cp_model.IntVar | int
+
+_FAR: Final = 2**40
 
 _SCALE: Final = 2**42
 """What a machine that is full all day earns, in the integers of the model."""
@@ -42,71 +44,68 @@ def solve_day(
     a plan to begin with, stay where they are in it."""
     begun = process_time()
     inside = np.argsort(day.earliest[: day.jobs], kind="stable")[:window]
+    inside = inside[day.earliest[inside] < day.end]
+    fixed = np.full(day.jobs, -1, np.int64)
+    if begin is not None:
+        fixed[:] = begin.starts
+    placer = Placer(day)
+    # Who is not planned for today is planned for later, as in the paper: a plan that ends late enough.
+    later = placer.place(inside, fixed=fixed, until=_FAR)
+    horizon = int((later + day.length[: day.jobs])[inside].max(initial=day.end))
+    fixed[inside] = -1
     model, times = cp_model.CpModel(), day.segments.times.tolist()
     starts: dict[int, cp_model.IntVar] = {}
-    there: dict[int, cp_model.IntVar] = {}
     done: dict[int, list[Count]] = {}
-    intervals: list[cp_model.IntervalVar] = []
-    sizes: list[int] = []
-    draws: list[int] = []
+    intervals, rows = [], []
 
-    def occupy(at: cp_model.LinearExprT, length: int, job: int, present: cp_model.IntVar | None) -> None:
-        end = at + length
-        if present is None:
-            intervals.append(model.new_fixed_size_interval_var(at, length, ""))
-        else:
-            intervals.append(model.new_optional_interval_var(at, length, end, present, ""))
-        sizes.append(int(day.size[job]))
-        draws.append(int(day.draw_mw[job]))
+    def occupy(at: Count, job: int) -> None:
+        intervals.append(model.new_fixed_size_interval_var(at, int(day.length[job]), ""))
+        rows.append(job)
 
     for job in inside.tolist():
-        if day.earliest[job] >= day.end:
-            continue
-        length = int(day.length[job])
-        starts[job] = at = model.new_int_var(int(day.earliest[job]), day.end - 1, "")
-        there[job] = present = model.new_bool_var("")
-        occupy(at, length, job, present)
-        ran: list[Count] = []  # seconds until each border
-        for border in times[1:]:
-            longest = border - int(day.earliest[job])
-            if longest <= 0:
-                ran.append(0)
-                continue
-            since, until = model.new_int_var(0, longest, ""), model.new_int_var(0, min(length, longest), "")
-            model.add_max_equality(since, [border - at, 0])
-            model.add_min_equality(until, [since, length])
-            counted = model.new_int_var(0, min(length, longest), "")
-            model.add(counted == until).only_enforce_if(present)
-            model.add(counted == 0).only_enforce_if(~present)
-            ran.append(counted)
-        done[job] = ran
-    fixed = [] if begin is None else [j for j in range(day.jobs) if j not in starts and begin.starts[j] >= 0]
-    for job in [*fixed, *range(day.jobs, len(day.size))]:
-        begins = int(day.earliest[job] if begin is None or job >= day.jobs else begin.starts[job])
-        occupy(model.new_constant(begins), int(day.length[job]), job, None)
-        done[job] = [min(max(border - begins, 0), int(day.length[job])) for border in times[1:]]
-    model.add_cumulative(intervals, sizes, day.processors)
+        first, length = int(day.earliest[job]), int(day.length[job])
+        starts[job] = at = model.new_int_var(first, horizon, "")
+        occupy(at, job)
+        done[job] = []
+        for border in times[1:]:  # seconds run until then
+            ran: Count = 0
+            if border > first:
+                since, ran = (model.new_int_var(0, most, "") for most in (border - first, min(length, border - first)))
+                model.add_max_equality(since, [border - at, 0])
+                model.add_min_equality(ran, [since, length])
+            done[job].append(ran)
+    settled = np.concatenate([fixed, day.earliest[day.jobs :]])
+    for job in np.flatnonzero(settled >= 0).tolist():
+        at_once = int(settled[job])
+        occupy(at_once, job)
+        done[job] = [min(max(border - at_once, 0), int(day.length[job])) for border in times[1:]]
+    model.add_cumulative(intervals, day.size[rows].tolist(), day.processors)
     if day.room_mw >= 0:
-        model.add_cumulative(intervals, draws, day.room_mw)
+        model.add_cumulative(intervals, day.draw_mw[rows].tolist(), day.room_mw)
     _maximise(model, day, done)
+    model.add_decision_strategy(list(starts.values()), cp_model.CHOOSE_LOWEST_MIN, cp_model.SELECT_MIN_VALUE)
     if begin is not None:
         for job, at in starts.items():
-            model.add_hint(there[job], int(begin.starts[job] >= 0))
-            model.add_hint(at, int(begin.starts[job] if begin.starts[job] >= 0 else day.earliest[job]))
+            model.add_hint(at, int(later[job]))
     solver, best = cp_model.CpSolver(), _Best(begun)
     solver.parameters.num_workers = 1
+    # The rest finds a first plan sooner, or at all: one round of presolving without probing, no linear relaxation, and
+    # the earliest start first among what is tried.
+    solver.parameters.search_branching = cp_model.PORTFOLIO_SEARCH
+    solver.parameters.linearization_level = 0
+    solver.parameters.symmetry_level = 0
+    solver.parameters.cp_model_probing_level = 0
+    solver.parameters.max_presolve_iterations = 1
     solver.parameters.random_seed = seed % 2**31
     solver.parameters.max_deterministic_time = deterministic_s
     status = solver.solve(model, best)
     spent = process_time() - begun
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return None if begin is None else replace(begin, begun_with=begin.profit, cpu_s=spent, best_cpu_s=0.0)
-    found = np.full(day.jobs, -1, np.int64)
-    for job in fixed:
-        found[job] = begin.starts[job]  # type: ignore[union-attr]
+    found = fixed
     for job, at in starts.items():
-        if solver.boolean_value(there[job]):
-            found[job] = solver.value(at)
+        value = solver.value(at)
+        found[job] = value if value < day.end else -1
     profit, order = day.profit(found), np.argsort(np.where(found < 0, day.end, found), kind="stable")
     if begin is not None and profit <= begin.profit:
         return replace(begin, begun_with=begin.profit, cpu_s=spent, best_cpu_s=0.0)
