@@ -55,6 +55,7 @@ COARSE: Final = (8.0, 2.0, 0.5, 0.125)
 wait is beyond all limits."""
 HOLD_S: Final = DAY_S
 STEP_S: Final = 1800
+"""Between starts that are tried where no policy decides."""
 
 Row = dict[str, Any]
 
@@ -189,8 +190,7 @@ def measured(schedule: Schedule, site: Site) -> Row:
     found, wait = energy(drawn, site).metrics(), schedule.start - schedule.arrive
     bill, carbon = (by_week(drawn, rate, begins) for rate in (drawn.price, drawn.carbon))
     return {
-        "mean_wait_s": float(wait.mean()), "median_wait_s": float(np.median(wait)), "max_wait_s": int(wait.max()),
-        "bill": found["energy_cost"], "co2_kg": found["co2_kg"], "energy_kwh": found["energy_kwh"],
+        "mean_wait_s": float(wait.mean()), "bill": found["energy_cost"], "co2_kg": found["co2_kg"],
         "bill_weeks": [x / (UJ_PER_MWH * MILLION) for x in bill],
         "co2_weeks": [x / (UJ_PER_MWH * 1000) for x in carbon],
     }  # fmt: skip
@@ -331,14 +331,10 @@ def bounds(log: str, place: Place) -> Row:
     ):  # fmt: skip
         found[name] = split_jobs(paid, size, base, latest, first, float(processors)) / costs
     long = (base.end - base.start).astype(np.float64)
-    work = size * long
-    found["work_median_h"] = float(long[np.argsort(long)][_at_half(work[np.argsort(long)])] / HOUR_S)
-    found["top_tenth_work"] = float(np.sort(work)[-len(work) // 10 :].sum() / work.sum())
+    shortest_first = np.argsort(long)
+    work = np.cumsum((size * long)[shortest_first])
+    found["work_median_h"] = float(long[shortest_first][np.searchsorted(work, work[-1] / 2)]) / HOUR_S
     return found
-
-
-def _at_half(work: Floats) -> int:
-    return int(np.searchsorted(np.cumsum(work), work.sum() / 2))
 
 
 def whole_jobs(paid: Callable[[Ints], Floats], size: Floats, base: Schedule, last: Ints, most: float | None) -> float:

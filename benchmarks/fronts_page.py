@@ -262,6 +262,7 @@ HOW: Final = """
 hours, on the first weeks of five logs, with real hourly prices, carbon and weather. A log is put into the first week of
 January, on the weekday and at the hour, local time, at which it began. A processor draws {busy} W while a job runs, and
 nothing otherwise, so all of the bill can move; cooling is the plant `air`, built for full load. Estimates are limits.
+CEA-Curie, which takes longest, is replayed in Germany alone.
 
 For each front the price of wait is lowered in coarse steps, then some prices are tried that come close to 5 %, 20 % and
 100 % longer a mean wait. Shown is the best of those that keep within it: chosen afterwards, on the same weeks. The
