@@ -75,7 +75,7 @@ def slow_thrift(workload: Workload, site: Site, thrift: Thrift) -> list[int]:
 
             last = int(workload.submit[job]) + thrift.hold_s
             changes = [at for at in range(now + 1, last + length[job] + 1) if (at - site.price.begin) % STEP == 0]
-            tried = [at for change in changes for at in (change - length[job], change)] + [last]
+            tried = sorted([at for change in changes for at in (change - length[job], change)] + [last])
             found = [next(at for at in fits if at >= one) for one in tried if fits[0] < one <= last]
             chosen, little = fits[0], 1e-6 * abs(cost(fits[0]))
             for at in found:

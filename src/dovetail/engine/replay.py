@@ -20,7 +20,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import run as layout
 from dovetail.kernels.compile import CACHE
 from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule, Rule, SlackRule, ThriftRule
+from dovetail.kernels.rules import ConservativeRule, DeadlineRule, MoneyRule, Rule, SlackRule, ThriftRule
 from dovetail.kernels.run import Floats
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.request import Placement, requests_of, typical
@@ -155,7 +155,7 @@ def _check_for_nodes(policy: Policy, rule: Rule | None) -> None:
     instead = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
     if isinstance(rule, SlackRule):
         raise SettingError(f"{policy.name} pushes reservations back, which is not there yet on nodes: {instead}")
-    if isinstance(rule, ConservativeRule | DeadlineRule | ThriftRule) or getattr(rule, "patient", -1) >= 0:
+    if isinstance(rule, ConservativeRule | DeadlineRule | ThriftRule | MoneyRule) or getattr(rule, "patient", -1) >= 0:
         raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes: {instead}")
     if isinstance(policy, Solver):
         raise SettingError(f"{policy.name} counts processors and knows nothing of nodes: {instead}")

@@ -8,7 +8,7 @@ import numpy as np
 
 from dovetail.kernels.capacity import fits_now, names_nodes, open_plan, reserve, start
 from dovetail.kernels.compile import inner
-from dovetail.kernels.rules import PlanRule
+from dovetail.kernels.rules import MoneyRule, PlanRule
 from dovetail.kernels.run import (
     AGREED,
     ARRIVE,
@@ -69,9 +69,10 @@ def no_space() -> Space:
 
 def fitted(rule: Any, cap: Any, room: int) -> Any:
     """The rule with working space for plans of such a machine and so many waiting jobs; other rules as they are."""
-    if not isinstance(rule, PlanRule):
+    if not isinstance(rule, PlanRule | MoneyRule):
         return rule
-    most = max(room + rule.foresight, TERMS) + 1
+    jobs = room + rule.foresight if isinstance(rule, PlanRule) else min(room, rule.window)
+    most = max(jobs, TERMS) + 1
     slots = min(most, rule.window) // STRIDE + 1
     ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
     ints[SLOT, :slots] = np.arange(slots)

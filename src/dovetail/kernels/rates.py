@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from dovetail.kernels.capacity import earliest_fit
 from dovetail.kernels.compile import inner
 from dovetail.kernels.run import Floats
 
@@ -34,12 +35,55 @@ def _paid(rates: Rates, at: int) -> float:
 
 
 @inner
-def energy_cost(rates: Rates, job: int, at: int, length: int) -> float:
-    """What a job's energy costs if it starts at an instant and runs so long."""
-    return rates.watts[job] * (_paid(rates, at + length) - _paid(rates, at))
+def outlay(rates: Rates, job: int, length: int, at: int, since: int, wait: float, earns: float, until: int) -> float:
+    """What a job costs that starts at an instant and runs so long: its energy, and `wait` for each second since
+    `since`, less what it `earns` a second. Of its run only what lies before `until` counts."""
+    first, last = min(at, until), min(at + length, until)
+    energy = rates.watts[job] * (_paid(rates, last) - _paid(rates, first))
+    return energy - earns * (last - first) + wait * (at - since)
 
 
 @inner
 def next_change(rates: Rates, now: int) -> int:
     """The first instant after `now` at which the rate may change."""
     return rates.begin + ((now - rates.begin) // rates.step_s + 1) * rates.step_s
+
+
+@inner
+def next_bend(rates: Rates, at: int, length: int, last: int) -> int:
+    """The first instant after `at` at which what a job of a length costs by its start may bend: its start or its end
+    meets a change of the rate. No later than `last`."""
+    return min(next_change(rates, at), next_change(rates, at + length) - length, last)
+
+
+@inner
+def cheapest(
+    rates: Rates, cap: Any, job: int, length: int, first: int, last: int, since: int, wait: float, earns: float,
+    until: int, floor: float,
+) -> int:  # fmt: skip
+    """Where a job that fits first at `first` costs least, of the earliest fits from each bend on until `last`. Nobody
+    waits for less than a millionth of what it costs. `floor`: it costs no less, but for the wait.
+
+    Between bends the cost is linear: where it is too high at both, nothing between them is looked at. `until` is never,
+    or a change of the rate.
+    """
+    best, least = first, outlay(rates, job, length, first, since, wait, earns, until)
+    little = 1e-6 * abs(least)
+    at, here, tried = first, least, True
+    while at < last and floor + wait * (at - since) < least - little:
+        bend = next_bend(rates, at, length, last)
+        there = outlay(rates, job, length, bend, since, wait, earns, until)
+        if not tried and min(here, there) < least - little:
+            fits = earliest_fit(cap, job, at, length)
+            if fits > last:
+                return best
+            here = outlay(rates, job, length, fits, since, wait, earns, until)
+            if here < least - little:
+                best, least = fits, here
+            if fits >= bend:
+                at, tried = fits, True
+                continue
+        at, here, tried = bend, there, False
+    if at == last and not tried and here < least - little and earliest_fit(cap, job, last, length) == last:
+        best = last
+    return best

@@ -160,7 +160,34 @@ class ThriftRule(NamedTuple):
     rates: Rates
 
 
-Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule | ThriftRule
+class MoneyRule(NamedTuple):
+    """A planner whose objective is money or carbon (money.py)."""
+
+    order: int
+    """Which jobs are in the window: the first in this order."""
+    backfill: int
+    starve_s: int
+    every_s: int
+    stop_for_news: bool
+    keep_expected: bool
+    window: int
+    decodes: int
+    seed: int
+    hot: float
+    cold: float
+    hold_s: int
+    """Nobody is held longer than this after arrival."""
+    wait: float
+    """What a second of one job's wait costs."""
+    tariff: float
+    """What a second of a processor earns; 0: what is earned does not count."""
+    horizon_s: int
+    """Only what is paid and earned in so many seconds from now counts; NEVER: all of it."""
+    rates: Rates
+    space: Any
+
+
+Rule = ListRule | SlackRule | ConservativeRule | DeadlineRule | PlanRule | ThriftRule | MoneyRule
 
 
 @inner

@@ -3,6 +3,13 @@
 A candidate is an order; decoded, every job in turn gets its earliest fit. Only what comes after the first changed
 position is decoded again, from a snapshot of the plan; it ends early once it must be worse than what would be accepted.
 
+What is asked of the rule is a seam, so that other objectives can be searched for with other decoders (money.py):
+
+    spot(rule, cap, run, local)         where a job goes in the plan that is open
+    excess(rule, run, local, at)        what it costs above its least if it starts at an instant
+    value(rule, run, n, order, at)      the objective of a plan
+    count_costs(rule, run, n)           set the least cost of each job; costs are counted from the best plan on
+
 What is minimised is a sum over jobs of a cost that depends on the job's start alone (and, for the makespan, on the last
 end so far). A ratio (PaSF) is made one by Dinkelbach's method: over - rho * under, with rho the ratio of the best plan
 so far, is below 0 just where the ratio is below rho. Costs are counted from a lower bound of each job, its cost at its
@@ -21,7 +28,14 @@ import numpy.typing as npt
 from dovetail.kernels.capacity import earliest_fit, recall_plan, remember_plan, reserve
 from dovetail.kernels.compile import inner
 from dovetail.kernels.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
+from dovetail.kernels.rules import PlanRule
 from dovetail.kernels.run import ESTIMATE, NEVER, SIZE, Floats, Ints, Run
+from dovetail.kernels.seam import answers, seam
+
+spot = seam("spot")
+excess = seam("excess")
+value = seam("value")
+count_costs = seam("count_costs")
 
 STRIDE = 8
 """Positions between two snapshots of the plan."""
@@ -210,7 +224,7 @@ def _ratio(over: float, under: float) -> float:
 
 
 @inner
-def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
+def _value(rule: PlanRule, run: Run, n: int, order: Ints, at: Ints) -> float:
     """The objective of a plan, each term relative to its value in the FCFS plan; infinite if a deadline is broken."""
     for i in range(n if rule.patient >= 0.0 else 0):
         if _late_at(rule, run, order[i], at[i]):
@@ -225,7 +239,7 @@ def _value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
 
 
 @inner
-def _bound(rule: Any, run: Run, n: int) -> None:
+def _bound(rule: PlanRule, run: Run, n: int) -> None:
     """The least cost of every job of the order that the search begins with, under the weights of this pass; the
     last end from which the makespan is counted."""
     ints, floats = rule.space.ints, rule.space.floats
@@ -241,7 +255,7 @@ def _bound(rule: Any, run: Run, n: int) -> None:
 
 
 @inner
-def _excess(rule: Any, run: Run, local: int, at: int) -> float:
+def _excess(rule: PlanRule, run: Run, local: int, at: int) -> float:
     """What a job of the window costs above its least when it starts at an instant; rounding never makes it negative."""
     if _late_at(rule, run, local, at):
         return np.inf
@@ -252,13 +266,20 @@ def _excess(rule: Any, run: Run, local: int, at: int) -> float:
 
 
 @inner
+def _spot(rule: PlanRule, cap: Any, run: Run, local: int) -> int:
+    """The earliest fit."""
+    job = rule.space.ints[JOBS, local]
+    return earliest_fit(cap, job, rule.space.ints[FROM, local], run.jobs[ESTIMATE, job])
+
+
+@inner
 def place(rule: Any, cap: Any, run: Run, first: int, n: int) -> None:
-    """Place the candidate from position `first` on, each job at its earliest fit in the plan that is open."""
+    """Place the candidate from position `first` on in the plan that is open."""
     ints = rule.space.ints
     for i in range(first, n):
         local = ints[NEW_ORDER, i]
         job = ints[JOBS, local]
-        ints[NEW_AT, i] = earliest_fit(cap, job, ints[FROM, local], run.jobs[ESTIMATE, job])
+        ints[NEW_AT, i] = spot(rule, cap, run, local)
         reserve(cap, job, ints[NEW_AT, i], run.jobs[ESTIMATE, job])
 
 
@@ -279,11 +300,11 @@ def decode(rule: Any, cap: Any, run: Run, n: int, first: int, limit: float) -> f
             remember_plan(cap, space.plans[ints[OTHER, i // STRIDE]])
         local = ints[NEW_ORDER, i]
         job = ints[JOBS, local]
-        at = earliest_fit(cap, job, ints[FROM, local], run.jobs[ESTIMATE, job])
+        at = spot(rule, cap, run, local)
         reserve(cap, job, at, run.jobs[ESTIMATE, job])
         ints[NEW_AT, i] = at
         floats[NEW_SUM, i], floats[NEW_END, i] = total, end
-        total += _excess(rule, run, local, at)
+        total += excess(rule, run, local, at)
         if floats[SCALE, SPAN] != 0.0:
             ends = max(end, float(at + run.jobs[ESTIMATE, job]))
             total += floats[SCALE, SPAN] * (ends - end)
@@ -348,7 +369,7 @@ def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
 
 
 @inner
-def _keep_best(space: Space, n: int, order: Ints, at: Ints) -> None:
+def keep_best(space: Space, n: int, order: Ints, at: Ints) -> None:
     for i in range(n):
         space.ints[BEST_ORDER, i] = order[i]
         space.ints[BEST_AT, i] = at[i]
@@ -398,16 +419,16 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
             if rule.weights[PASF] != 0.0:
                 floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
             floats[UNIT, LATE] = rule.weights[LATE]
-        found = _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
+        found = value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
         if code == FCFS or found < best:
             best = found
-            _keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
+            keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
     return best
 
 
 @inner
-def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
-    """Begin the search at the first n positions of the best plan, and count costs from it on."""
+def _count_costs(rule: PlanRule, run: Run, n: int) -> None:
+    """The scales of the terms, the ratio of PaSF, and the least costs."""
     ints, floats = rule.space.ints, rule.space.floats
     for t in range(TERMS):
         floats[SCALE, t] = floats[UNIT, t]
@@ -416,6 +437,13 @@ def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
         floats[RHO, 0] = _ratio(floats[SUMS, TERMS], floats[SUMS, PASF])
         floats[SCALE, PASF] = _ratio(floats[UNIT, PASF], floats[SUMS, PASF])
     _bound(rule, run, n)
+
+
+@inner
+def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
+    """Begin the search at the order of the first n positions of the best plan, and count costs from it on."""
+    ints = rule.space.ints
+    count_costs(rule, run, n)
     for i in range(n):
         ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
     decode(rule, cap, run, n, np.int64(0), np.inf)  # type: ignore[arg-type]
@@ -452,14 +480,14 @@ def _move(space: Space, first: int, n: int) -> int:
 
 
 @inner
-def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int) -> bool:
+def anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int) -> bool:
     """Annealing over the first n positions of the best plan with a budget of decodes; the first `first_free` stay. A
     candidate is accepted if it costs no more than where the search stands plus a share of the temperature, which falls
     from `hot` to `cold` times the mean cost of a job above its least. Returns whether something better was found."""
     space = rule.space
     ints, floats = space.ints, space.floats
     _stand_at_best(rule, cap, run, n)
-    best = lists = _value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
+    best = lists = value(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
     here = least = floats[NOW_SUM, n]
     if here <= 0.0 or here == np.inf or n - first_free < 2:
         return False
@@ -484,10 +512,10 @@ def _anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int
         if here < least:
             least = here
             # Costs are those of the ratio as it was. What counts is the objective itself.
-            value = _value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
-            if value < best:
-                best = value
-                _keep_best(space, n, ints[NOW_ORDER], ints[NOW_AT])
+            found = value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
+            if found < best:
+                best = found
+                keep_best(space, n, ints[NOW_ORDER], ints[NOW_AT])
             if least <= 0.0:
                 break
     return best < lists
@@ -515,13 +543,16 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     rounds = 2 if rule.weights[PASF] != 0.0 and rule.level > 0 else 1
     better = False
     for _ in range(rounds):
-        better = _anneal(rule, cap, run, min(starving, window), window, rule.decodes // rounds) or better
+        better = anneal(rule, cap, run, min(starving, window), window, rule.decodes // rounds) or better
     if better and n > window:
         recall_plan(cap, space.plans[ints[SLOT, 0]])
         for i in range(n):
             ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
         place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
-        if _value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
-            _keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
+        if value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
+            keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
         else:
-            _keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])
+            keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])
+
+
+answers(PlanRule, spot=_spot, excess=_excess, value=_value, count_costs=_count_costs)

@@ -1,8 +1,5 @@
 """Plans that wait for cheap hours: in each pass every waiting job is placed anew, in order, where its energy and the
 wait that it takes cost least together; the jobs behind find the rest of the machine.
-
-What a job costs is linear between the instants at which its start or its end meets a change of the rate. These are
-tried, and the last instant until which it may be held: of each the earliest fit from there on.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import numpy as np
 
 from dovetail.kernels.capacity import earliest_fit, open_plan, reserve, start
 from dovetail.kernels.compile import inner
-from dovetail.kernels.rates import energy_cost, next_change
+from dovetail.kernels.rates import cheapest
 from dovetail.kernels.rules import ThriftRule, sort_if_moving
 from dovetail.kernels.run import (
     ARRIVE,
@@ -32,33 +29,6 @@ _0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
 
 @inner
-def _cost(rule: ThriftRule, job: int, now: int, at: int, length: int) -> float:
-    return energy_cost(rule.rates, job, at, length) + rule.wait * (at - now)
-
-
-@inner
-def _cheapest(rule: ThriftRule, cap: Any, run: Run, job: int, now: int, first: int, length: int) -> int:
-    """Where a job that fits first at `first` costs least. Nobody waits for less than a millionth of what it costs."""
-    best, least = first, _cost(rule, job, now, first, length)
-    little = 1e-6 * abs(least)
-    energy = rule.rates.watts[job] * rule.rates.lowest * length  # no start costs less
-    last = run.jobs[ARRIVE, job] + rule.hold_s
-    change = next_change(rule.rates, now)
-    ends = False
-    while not ends:
-        ends = change - length > last
-        for at in (change - length if not ends else last, change):
-            if at <= first or at > last or energy + rule.wait * (at - now) >= least - little:
-                continue
-            fits = earliest_fit(cap, job, at, length)
-            cost = _cost(rule, job, now, fits, length)
-            if fits <= last and cost < least - little:
-                best, least = fits, cost
-        change += rule.rates.step_s
-    return best
-
-
-@inner
 def _decide_thrift(rule: ThriftRule, cap: Any, run: Run, now: int) -> int:
     n = run.info[WAITING]
     run.info[WAKE] = NEVER
@@ -72,7 +42,8 @@ def _decide_thrift(rule: ThriftRule, cap: Any, run: Run, now: int) -> int:
         length = run.jobs[ESTIMATE, job]
         at = earliest_fit(cap, job, now, length)
         if i < rule.window:
-            at = _cheapest(rule, cap, run, job, now, at, length)
+            last, floor = run.jobs[ARRIVE, job] + rule.hold_s, rule.rates.watts[job] * rule.rates.lowest * length
+            at = cheapest(rule.rates, cap, job, length, at, last, now, rule.wait, 0.0, NEVER, floor)
         reserve(cap, job, at, length)
         place[job] = at
         if at == now:

@@ -43,6 +43,16 @@ def terms(objective: Objective) -> tuple[Floats, int]:
     return found, int(levels.pop()) if levels else 0
 
 
+def check_budget(decodes: int, window: int, hot: float, cold: float) -> None:
+    """Refuse a search without bounds."""
+    if not 0 <= decodes <= MOST_DECODES:
+        raise SettingError(f"decodes={decodes}: must be from 0 to {MOST_DECODES:,}")
+    if not 1 <= window <= MOST_WINDOW:
+        raise SettingError(f"window={window}: must be from 1 to {MOST_WINDOW:,} jobs")
+    if not 0 < cold <= hot <= 1e6:
+        raise SettingError(f"hot={hot}, cold={cold}: must be positive, and hot not below cold")
+
+
 def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,

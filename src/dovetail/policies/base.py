@@ -16,7 +16,16 @@ from dovetail.kernels import run as layout
 from dovetail.kernels.fitting import PICKED
 from dovetail.kernels.nodes import Nodes
 from dovetail.kernels.planning import fitted
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule, ListRule, PlanRule, Rule, SlackRule, ThriftRule
+from dovetail.kernels.rules import (
+    ConservativeRule,
+    DeadlineRule,
+    ListRule,
+    MoneyRule,
+    PlanRule,
+    Rule,
+    SlackRule,
+    ThriftRule,
+)
 from dovetail.kernels.step import step
 from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
@@ -100,7 +109,7 @@ class RulePolicy(Policy):
             last = last[: rule.foresight]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         # Lists and planners make their plans anew: what they remembered would stand in them beside the new places.
-        remembered = {} if isinstance(rule, ListRule | PlanRule | ThriftRule) else state.standing.promised
+        remembered = {} if isinstance(rule, ListRule | PlanRule | ThriftRule | MoneyRule) else state.standing.promised
         if isinstance(rule, DeadlineRule):
             remembered = {**state.standing.expected, **remembered}
         run = _run_of(state, here, self.keys(state), remembered)
@@ -120,6 +129,7 @@ class RulePolicy(Policy):
             ConservativeRule: layout.PROMISED_LAST,
             PlanRule: layout.PLACE,
             ThriftRule: layout.PLACE,
+            MoneyRule: layout.PLACE,
         }
         told = run.jobs[rows[type(rule)]]
         told[starts] = state.now if isinstance(rule, ConservativeRule) else -1
@@ -129,7 +139,7 @@ class RulePolicy(Policy):
             latest = run.jobs[layout.PROMISED_FIRST]
             promised = {job: at for job, at in zip(state.waiting.tolist(), latest.tolist(), strict=False) if at >= 0}
             plan = Plan(here[starts].tolist(), promised, known, _agreed(state, run), wake=_wake(run))
-        elif isinstance(rule, ThriftRule):  # it promises nothing: tomorrow may be cheaper
+        elif isinstance(rule, ThriftRule | MoneyRule):  # it promises nothing: tomorrow may be cheaper
             plan = Plan(here[starts].tolist(), expected=known, wake=_wake(run))
         else:
             plan = Plan(starts=here[starts].tolist(), promised=known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Final
@@ -14,8 +15,9 @@ from dovetail.kernels.search import WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.optimize.objective import parse
-from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, MOST_WINDOW, plan_rule, terms
+from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, check_budget, plan_rule, terms
 from dovetail.policies.base import RulePolicy, check_place
+from dovetail.policies.money import MONEY
 from dovetail.units import DAY_S
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {
@@ -65,11 +67,13 @@ class Planner(RulePolicy):
 
     def __post_init__(self) -> None:
         check_place(self.place)
+        if any(term.strip() in MONEY for term in re.split(r"[+*]", self.objective)):
+            raise SettingError(
+                f"objective={self.objective}: {', '.join(MONEY)} stand alone, with a price for waits:"
+                " plan:objective=cost,wait=..."
+            )
         terms(parse(self.objective))
-        if not 0 <= self.decodes <= MOST_DECODES:
-            raise SettingError(f"decodes={self.decodes}: must be from 0 to {MOST_DECODES:,}")
-        if not 1 <= self.window <= MOST_WINDOW:
-            raise SettingError(f"window={self.window}: must be from 1 to {MOST_WINDOW:,} jobs")
+        check_budget(self.decodes, self.window, self.hot, self.cold)
         if not 0 <= self.foresight <= MOST_FORESIGHT:
             raise SettingError(f"foresight={self.foresight}: must be from 0 to {MOST_FORESIGHT} jobs")
         if self.starve_s is not None and self.starve_s < 0:
@@ -78,8 +82,6 @@ class Planner(RulePolicy):
             raise SettingError(f"patient={self.patient}: must be from 0 to 1")
         if self.ms is not None and not 0 < self.ms <= 3_600_000:
             raise SettingError(f"ms={self.ms}: must be above 0, and at most an hour")
-        if not 0 < self.cold <= self.hot <= 1e6:
-            raise SettingError(f"hot={self.hot}, cold={self.cold}: must be positive, and hot not below cold")
 
     def weigh(self, state: State) -> Any:
         """What a second of wait counts for each of the waiting jobs; 1 unless a subclass says otherwise."""

@@ -48,6 +48,12 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     return Rates(np.ascontiguousarray(watts), first, step_s, paid, float(rate.min()))
 
 
+def check_varies(site: Site | None, saves: str) -> None:
+    """Refuse to wait for cheap hours where all cost the same."""
+    if site is not None and (site.price if saves == "cost" else site.carbon).constant:
+        raise SettingError(f"{site.name}: there is nothing to wait for: its {saves} is the same at all hours")
+
+
 def check_told(rates: Rates, name: str) -> None:
     """Refuse a policy that decides before it has been told of its site."""
     if not len(rates.paid):

@@ -13,6 +13,7 @@ from dovetail.policies.daily import Daily
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.policies.money import MONEY, MoneyPlanner
 from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
 from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
 from dovetail.policies.switch import Switch
@@ -39,12 +40,14 @@ def policy(text: str) -> Policy:
         return make(*found, "decide(state): a policy is a class with one")  # type: ignore[no-any-return]
     name, _, rest = text.partition(":")
     made = _built_in(name.lower())
+    if name.lower() == "plan" and any(f"objective={one}" in rest.replace(" ", "").split(",") for one in MONEY):
+        made = MoneyPlanner(name=name)
     known: dict[str, Callable[[str], Any]]
     if isinstance(made, Conservative):
         known = {"sweep": str}
     elif isinstance(made, DeadlineBackfilling):
         known = {"guard": _yes_no}
-    elif isinstance(made, Solver | Dispatch | Thrift | Daily):
+    elif isinstance(made, Solver | Dispatch | Thrift | Daily | MoneyPlanner):
         known = made.settings()
     elif isinstance(made, Switch):
         known = made.settings(policy)
@@ -61,7 +64,7 @@ def policy(text: str) -> Policy:
     changes = settings(rest, text, known)
     if not changes:
         return made
-    for duration in ("starve", "hold", "delay"):
+    for duration in ("starve", "hold", "delay", "horizon"):
         if duration in changes:
             changes[f"{duration}_s"] = changes.pop(duration)
     return replace(made, **changes, name=text)
@@ -91,6 +94,8 @@ def names() -> list[str]:
         "thrift:saves=cost|carbon,wait=...,hold=...,window=...,order=...",
         "daily:known=day|submitted,search=multi|delay|relax|cp,decodes=...,delay=...,deterministic=...,window=...",
         "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
+        "plan:objective=cost|carbon,wait=...,hold=...,decodes=...,window=...,hot=...,cold=...",
+        "plan:objective=profit,horizon=..., and as for cost",
         "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
         "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
         "offline:... (knows the future), as plan",
@@ -101,7 +106,18 @@ def names() -> list[str]:
 
 def _built_in(
     name: str,
-) -> ListPolicy | Conservative | DeadlineBackfilling | Planner | Solver | Dispatch | Switch | Thrift | Daily:
+) -> (
+    ListPolicy
+    | Conservative
+    | DeadlineBackfilling
+    | Planner
+    | MoneyPlanner
+    | Solver
+    | Dispatch
+    | Switch
+    | Thrift
+    | Daily
+):
     plain = ALIASES.get(name, name)
     if solver := solver_named(plain) or dispatch_named(plain):
         return solver

@@ -16,7 +16,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import RulePolicy
-from dovetail.policies.rates import FREE, SAVES, UNKNOWN, check_told, of_jobs, rates_of
+from dovetail.policies.rates import FREE, SAVES, UNKNOWN, check_told, check_varies, of_jobs, rates_of
 from dovetail.units import DAY_S, parse_duration
 
 
@@ -52,8 +52,7 @@ class Thrift(RulePolicy):
         if len(self.rates.paid):
             return self
         rates = rates_of(site, workload, processors, self.saves, self.hold_s, "thrift")
-        if site is not None and (site.price if self.saves == "cost" else site.carbon).constant:
-            raise SettingError(f"{site.name}: there is nothing to wait for: its {self.saves} is the same at all hours")
+        check_varies(site, self.saves)
         return replace(self, rates=rates)
 
     def rule(
