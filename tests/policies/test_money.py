@@ -237,6 +237,13 @@ def who_would_lose_money_waits() -> None:
         assert found == [7200, 7200, 0]
 
 
+def those_beyond_the_window_do_not_delay_the_plan() -> None:
+    """The second waits for the first to end; the third would be in its way, the fourth would not."""
+    rows = [(0, 1, 10, 10**6), (1, 2, 10, 10**6), (1, 1, 100, 10**6), (1, 1, 5, 10**6)]
+    site = Site("s", 1, price=Hours(np.array([100, 200]) * MILLION))
+    assert made(jobs_of(rows, 2), site, MoneyPlanner(wait=1e9, window=1)).start.tolist() == [0, 10, 20, 1]
+
+
 CHECKS = (
     plans_are_those_of_slow_code,
     both_engines_agree,
@@ -244,6 +251,7 @@ CHECKS = (
     where_there_is_room_each_job_has_its_cheapest_start,
     profit_begins_with_those_that_draw_least,
     who_would_lose_money_waits,
+    those_beyond_the_window_do_not_delay_the_plan,
 )
 
 

@@ -64,8 +64,8 @@ from dovetail.kernels.search import DUE_AT as UNTIL
 from dovetail.kernels.search import URGENT as HELD
 from dovetail.kernels.search import WEIGHT as EARNS
 
-# Rows of the search's space that mean something else here. UNTIL: only what is paid and earned before counts. HELD: 1
-# if a job may be held. EARNS: what a job earns in a second.
+# Rows of the search's space that mean something else here. UNTIL: only what is paid and earned before counts. HELD: the
+# first is 1 if jobs may be held. EARNS: what a job earns in a second.
 
 _0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
@@ -84,15 +84,20 @@ def _outlay(rule: MoneyRule, run: Run, local: int, at: int, wait: float) -> floa
 
 
 @inner
-def _least(rule: MoneyRule, run: Run, local: int) -> float:
-    """The least that a job can cost alone, from its earliest start until the last for which it may be held."""
+def _look_ahead(rule: MoneyRule, run: Run, local: int) -> bool:
+    """Write the least that a job can cost alone, from its earliest start until the last for which it may be held, to
+    LOW. Returns whether there may be a reason to hold it: for profit only if it loses money somewhere."""
     at, last = rule.space.ints[FROM, local], rule.space.ints[CAME, local] + rule.hold_s
     length = run.jobs[ESTIMATE, rule.space.ints[JOBS, local]]
     least = _outlay(rule, run, local, at, rule.wait)
+    loses = _outlay(rule, run, local, at, 0.0) > 0.0
+    begin = at
     while at < last:
         at = next_bend(rule.rates, at, length, last)
         least = min(least, _outlay(rule, run, local, at, rule.wait))
-    return least
+        loses = loses or _outlay(rule, run, local, at, 0.0) > 0.0
+    rule.space.floats[LOW, local] = least
+    return begin < last and (rule.tariff == 0.0 or loses)
 
 
 @inner
@@ -121,7 +126,7 @@ def _spot_money(rule: MoneyRule, cap: Any, run: Run, local: int) -> int:
     job, came = ints[JOBS, local], ints[CAME, local]
     length = run.jobs[ESTIMATE, job]
     first = earliest_fit(cap, job, ints[FROM, local], length)
-    if ints[HELD, local] == 0:
+    if ints[HELD, 0] == 0:
         return first
     here = _outlay(rule, run, local, first, rule.wait)
     if here - floats[LOW, local] <= 1e-6 * abs(here):
@@ -157,13 +162,13 @@ def _best_plan(rule: MoneyRule, cap: Any, run: Run, now: int, n: int) -> None:
     ints, space = rule.space.ints, rule.space
     base = space.plans[ints[SLOT, 0]]
     remember_plan(cap, base)
+    held = False
     for i in range(n):
         ints[FROM, i] = earliest_fit(cap, ints[JOBS, i], now, run.jobs[ESTIMATE, ints[JOBS, i]])
-        space.floats[LOW, i] = _least(rule, run, i)
+        held = _look_ahead(rule, run, i) or held
     best = np.inf
-    for held in range(2):
-        for i in range(n):
-            ints[HELD, i] = held
+    for ways in range(1 + held):
+        ints[HELD, 0] = ways
         for code in MONEY_LISTS:
             _list_order(rule, run, now, np.int64(code), n)  # type: ignore[arg-type]
             recall_plan(cap, base)
@@ -172,8 +177,9 @@ def _best_plan(rule: MoneyRule, cap: Any, run: Run, now: int, n: int) -> None:
             if found < best:
                 best = found
                 keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
-    space.counts[0] += 2 * len(MONEY_LISTS) + 1
+        space.counts[0] += len(MONEY_LISTS)
     if best > 0.0:
+        space.counts[0] += 1
         anneal(rule, cap, run, _0, n, rule.decodes)
     recall_plan(cap, base)
 

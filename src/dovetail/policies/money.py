@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.energy.hours import HOUR_S
 from dovetail.energy.site import MILLION, Site
 from dovetail.errors import SettingError
 from dovetail.kernels import money as _  # noqa: F401 - how a MoneyRule decides
@@ -96,7 +97,7 @@ class MoneyPlanner(RulePolicy):
         if every_s:
             raise SettingError(f"{self.name} plans starts to the second: it cannot run with --every")
         profit = self.objective == "profit"
-        horizon_s = (DAY_S if self.horizon_s is None else self.horizon_s) if profit else NEVER
+        horizon_s = (HOUR_S if self.horizon_s is None else self.horizon_s) if profit else NEVER
         return MoneyRule(
             GIVEN if profit else FCFS, -1, NEVER, 0, stop_for_news, False, self.window, self.decodes, seed,
             float(self.hot), float(self.cold), self.hold_s, self.wait / 3600, self.tariff, horizon_s, self.rates,
