@@ -15,7 +15,7 @@ DELAY: Final = "daily:search=delay,decodes=1000"
 RELAX: Final = "daily:search=relax"
 CP: Final = "daily:search=cp"
 SEARCHES: Final = (MULTI, DELAY, RELAX)
-PLAN: Final = "plan:objective=profit"
+PLAN: Final = "plan:objective=profit,decodes=20"
 TOMORROW: Final = "daily:search=multi,tomorrow=yes"
 SUBMITTED: Final = "daily:known=submitted"
 LONGER: Final = (
@@ -41,13 +41,13 @@ def of(way: str, scenario: tuple[str, str], seed: int = 0, *, stretch: str = "1,
 
 def cases() -> list[Case]:
     """All of them: what the tables need first."""
-    found = [of(way, scenario, seed) for seed in SEEDS for scenario in SCENARIOS for way in (*RULES, MULTI)]
+    found = [of(way, scenario, seed) for seed in SEEDS for scenario in SCENARIOS for way in (*RULES, MULTI, PLAN)]
     for seed in SEEDS:
         found += [of(DELAY, scenario, seed) for scenario in SCENARIOS]
         if seed == 0:
             found += [of(way, scenario) for way in (CP, RELAX) for scenario in SCENARIOS]
-    found += [of(way, ONE, length="limit") for way in (*RULES, MULTI)]
-    found += [of(way, ONE, stretch="2,400") for way in (*RULES, MULTI, DELAY)]
+    found += [of(way, ONE, length="limit") for way in (*RULES, MULTI, PLAN)]
+    found += [of(way, ONE, stretch="2,400") for way in (*RULES, MULTI, DELAY, PLAN)]
     found += [replace(varied, way=way) for varied in VARIED for way in (*RULES, MULTI)]
     found += [of(TOMORROW, ONE), of(SUBMITTED, ONE)]
     found += [of(way, ONE) for way in LONGER]

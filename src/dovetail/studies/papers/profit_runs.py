@@ -262,7 +262,10 @@ _SOURCES: Final = (
     "optimize/cpsat/day.py", "policies/daily.py", "studies/papers/profit_runs.py",
 )  # fmt: skip
 _OF_LISTS: Final = ("kernels/order.py", "kernels/passes.py", "kernels/replay.py", "policies/lists.py")
-_OF_OTHERS: Final = (*_OF_LISTS, "kernels/search.py", "kernels/planning.py", "kernels/thrift.py", "policies/*.py")
+_OF_OTHERS: Final = (
+    *_OF_LISTS, "kernels/money.py", "kernels/planning.py", "kernels/rates.py", "kernels/search.py", "kernels/thrift.py",
+    "policies/*.py",
+)  # fmt: skip
 
 
 @cache
