@@ -19,6 +19,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
+from dovetail.policies.rates import rates_of
 from dovetail.policies.registry import policy
 from dovetail.policies.thrift import Thrift
 from dovetail.referee import check_schedule
@@ -175,3 +176,9 @@ def test_hours_that_begin_at_any_second() -> None:
     site = Site("s", 1, price=Hours(np.array([300, 100, 300]) * MILLION, -26_007))
     bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1)
     assert (bound.rates.step_s, (bound.rates.begin + 26_007) % 3600) == (3600, 0)
+
+
+def test_steps_of_a_constant_price_are_those_of_the_weather() -> None:
+    site = Site("s", 1, temperature_mc=Hours(np.array([0, 9000]), 1001), price=Hours(np.array([100 * MILLION])))
+    found = rates_of(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1, "cost", 3600, "test")
+    assert (found.step_s, (found.begin - 1001) % 3600) == (3600, 0)

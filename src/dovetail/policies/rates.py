@@ -33,9 +33,13 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     series, warm = site.price if saves == "cost" else site.carbon, site.temperature_mc
     # Where a job is not, its processors draw what idle ones do.
     watts = PowerCap(0, site.off.mw if site.off else site.idle_mw, site.busy_mw).draws(workload) / 1000
-    step_s = series.step_s if warm.constant else gcd(series.step_s, warm.step_s, abs(series.begin - warm.begin))
+    lead = warm if series.constant else series  # where its steps begin
+    if series.constant or warm.constant:
+        step_s = lead.step_s
+    else:
+        step_s = gcd(series.step_s, warm.step_s, abs(series.begin - warm.begin))
     first = int(workload.submit[0]) if len(workload) else 0
-    first -= (first - series.begin) % step_s
+    first -= (first - lead.begin) % step_s
     last = int(workload.submit[-1]) + ahead_s if len(workload) else 1
     # Replays go on after the last arrival; beyond twice the span the mean will do.
     times = np.arange(first, 2 * last - first + step_s, step_s, dtype=np.int64)
