@@ -1,10 +1,10 @@
 """What waiting for cheap hours saves: bill and carbon against the mean wait, on five traces with real hourly prices.
 
-python benchmarks/fronts.py --json fronts.jsonl [--logs KTH-SP2]
+python benchmarks/fronts.py --json fronts.jsonl [--logs KTH-SP2] [--only planner]
 python benchmarks/fronts_page.py --results fronts.jsonl
 
 One line for each replay: mean wait, bill and carbon, also week by week; and for each trace the least that energy could
-cost. About 15 CPU minutes. docs/results/energy-fronts.md says how.
+cost. About 45 CPU minutes, two thirds of them for the planner. docs/results/energy-fronts.md says how.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LOGS: Final = {"KTH-SP2": 26, "CTC-SP2": 18, "SDSC-SP2": 26, "SDSC-BLUE": 26, "C
 CLOSER: Final = ("KTH-SP2", "SDSC-SP2")
 """Where other settings, machines and prices are tried."""
 ELSEWHERE: Final = ("KTH-SP2", "CTC-SP2", "SDSC-SP2", "SDSC-BLUE")
-"""Which are replayed in Texas, too."""
+"""Which are replayed in Texas, too, and with the planner."""
 BUSY_W: Final = 9.5
 LIMITS: Final = {0.05: 3, 0.20: 3, 1.00: 1}
 """So much longer a mean wait is allowed, and how many prices of wait are tried to come close to it."""
@@ -94,6 +94,8 @@ class Variant:
     base: str = "list-reg"
     held: str = ""
     """In place of thrift: jobs are held on arrival, and then come to this policy."""
+    planned: bool = False
+    """In place of thrift: the planner, with money as its objective."""
 
 
 VARIANTS: Final = (
@@ -118,6 +120,9 @@ HELD: Final = (
     Variant("held on arrival, then easy", held="easy"),
     Variant("held on arrival, then easy, against easy", held="easy", base="easy"),
 )
+
+
+PLANNER: Final = Variant("planner", options=",decodes=50", planned=True)
 
 
 @cache
@@ -244,8 +249,8 @@ class Front:
         tried: dict[float, float] = {}
 
         def tries(wait: float) -> Row:
-            name = "held" if self.variant.held else "thrift"
-            row = run(f"{name}:saves={self.saves},wait={wait:.6g}{self.variant.options}", wait)
+            name = "held:saves" if self.variant.held else "plan:objective" if self.variant.planned else "thrift:saves"
+            row = run(f"{name}={self.saves},wait={wait:.6g}{self.variant.options}", wait)
             tried[wait] = row["longer"]
             return row
 
@@ -428,6 +433,7 @@ def fronts(logs: list[str]) -> Iterator[Front]:
             yield Front(log, place, saves="carbon")
         yield Front(log, GERMANY, estimate="runtime")
         yield from (Front(log, GERMANY, variant=variant) for variant in HELD)
+    yield from (Front(log, GERMANY, variant=PLANNER) for log in logs if log in ELSEWHERE)
     for log in logs:
         if log in CLOSER:
             yield from (Front(log, variant.place, variant=variant) for variant in VARIANTS)
@@ -441,17 +447,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--logs", nargs="+", default=list(LOGS), choices=list(LOGS))
     parser.add_argument("--json", type=Path, required=True, help="one line for each replay")
+    parser.add_argument("--only", default=None, help="fronts of this variant alone")
     given = parser.parse_args()
-    todo = list(fronts(given.logs))
+    todo = [front for front in fronts(given.logs) if given.only in (None, front.variant.name)]
     with given.json.open("w", encoding="utf-8") as out:
 
         def write(row: Row) -> None:
             out.write(json.dumps(row) + "\n")
             out.flush()
 
-        for place in (GERMANY_2016, GERMANY, GERMANY_2024, TEXAS, TWO_PRICES):
+        for place in (GERMANY_2016, GERMANY, GERMANY_2024, TEXAS, TWO_PRICES) if given.only is None else ():
             write({"prices": about_prices(place)})
-        for log in given.logs:
+        for log in given.logs if given.only is None else ():
             write({"bounds": bounds(log, GERMANY)})
             print(f"{log}: bounds, {time.process_time():.0f} s", file=sys.stderr, flush=True)
         for at, front in enumerate(todo, 1):

@@ -1,6 +1,6 @@
 """docs/results/energy-fronts.md and its two figures, from the results of fronts.py.
 
-python benchmarks/fronts_page.py --results fronts.jsonl [--folder docs/results]
+python benchmarks/fronts_page.py --results fronts.jsonl [more.jsonl] [--folder docs/results]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.fronts import BUSY_W, CLOSER, GERMANY, HELD, LIMITS, LOGS, TEXAS, VARIANTS, Row
+from benchmarks.fronts import BUSY_W, CLOSER, ELSEWHERE, GERMANY, HELD, LIMITS, LOGS, PLANNER, TEXAS, VARIANTS, Row
 
 from dovetail.metrics.comparison import block_length, compare
 from dovetail.studies.papers.page import LOGS as THANKS
@@ -35,8 +35,8 @@ TWO: Final = list(LIMITS)[:2]
 class Found:
     """What was measured, by front."""
 
-    def __init__(self, path: Path) -> None:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    def __init__(self, *paths: Path) -> None:
+        rows = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
         self.bounds = {row["bounds"]["log"]: row["bounds"] for row in rows if "bounds" in row}
         self.prices = [row["prices"] for row in rows if "prices" in row]
         self.week: Row = next((row["week"] for row in rows if "week" in row), {})
@@ -138,6 +138,22 @@ def held_jobs(found: Found) -> str:
     return grid(["", "wait, `easy` (%)", *(f"{name}, ≤ {percent(most)}" for name in names for most in TWO)], rows)
 
 
+def planned(found: Found) -> str:
+    """The planner for money beside thrift."""
+    rows = []
+    for log in ELSEWHERE:
+        front, thrift = (found.front(log, GERMANY.name, variant=name) for name in (PLANNER.name, ""))
+        if not front:
+            continue
+        dearest = max(front[1:], key=lambda row: row["wait"])
+        cells = [f"{100 * dearest['longer']:+.0f}", shown(100 - 100 * dearest["bill"] / front[0]["bill"])]
+        cells += [text for most in TWO for text in (shown(saved(thrift, most)), with_interval(front, most))]
+        rows.append([log, *cells, f"{max(row['cpu_s'] for row in front[1:]):.0f}"])
+    head = ["", "nobody is held: wait (%)", "saved (%)"]
+    head += [f"{name}, ≤ {percent(most)}" for most in TWO for name in ("`thrift`", "planner")]
+    return grid([*head, "CPU s of a replay, at most"], rows)
+
+
 def prices(found: Found) -> str:
     """How far and how long they are low."""
     hours = ("8", "12", "16", "20")
@@ -156,11 +172,14 @@ def draw_fronts(found: Found) -> Figure:
         for ax, log in zip(row, LOGS, strict=True):
             for most in TWO if found.front(log, site.name) else ():
                 ax.axvline(100 * most, color=GREY, linewidth=0.6, linestyle=":")
-            for saves, words, stroke in (("cost", "bill", STROKES[1]), ("carbon", "carbon", STROKES[2])):
-                if front := found.front(log, site.name, saves):
+            for saves, variant, words, stroke in (
+                ("cost", "", "bill, thrift", STROKES[1]), ("carbon", "", "carbon, thrift", STROKES[2]),
+                ("cost", PLANNER.name, "bill, planner", STROKES[3]),
+            ):  # fmt: skip
+                if front := found.front(log, site.name, saves, variant=variant):
                     _line(ax, front, {**stroke.line, "markersize": 3, "label": words})
-            ax.set_xlim(-8, 104)
-            ax.set_xticks([0, 20, 50, 100])
+            ax.set_xlim(-70, 104)
+            ax.set_xticks([-50, 0, 20, 100])
             ax.set_xlabel("mean wait, % longer")
             ax.tick_params(labelbottom=True)
         row[0].set_ylabel(f"{site.name}\nsaved, % of list-reg's")
@@ -248,9 +267,9 @@ def page(found: Found) -> str:
     }  # fmt: skip
     parts = [
         HOW, "## Bill", "Saved, in per cent [95 % interval over weeks], at no more than so much longer a mean wait:",
-        savings(found, "cost"), "## Carbon", savings(found, "carbon"), FRONT, WEEK_WORDS,
-        "## Why it is less than published", WHY, ladder(found), REASONS, prices(found), ONE_BY_ONE, variants(found),
-        SAYS, "## Held on arrival", HELD_SAYS, held_jobs(found), HELD_MEANS, MADE, THANKS,
+        savings(found, "cost"), "## Carbon", savings(found, "carbon"), PLANS, planned(found), PLANS_MEAN,
+        FRONT, WEEK_WORDS, "## Why it is less than published", WHY, ladder(found), REASONS, prices(found), ONE_BY_ONE,
+        variants(found), SAYS, "## Held on arrival", HELD_SAYS, held_jobs(found), HELD_MEANS, MADE, THANKS,
     ]  # fmt: skip
     return filled([part.format(**numbers) if "{" in part else part for part in parts])
 
@@ -267,6 +286,16 @@ CEA-Curie, which takes longest, is replayed in Germany alone.
 For each front the price of wait is lowered in coarse steps, then some prices are tried that come close to 5 %, 20 % and
 100 % longer a mean wait. Shown is the best of those that keep within it: chosen afterwards, on the same weeks. The
 intervals are those of the [paired comparison](../statistics.md) of the bills by calendar week, in blocks of neighbours.
+"""
+PLANS: Final = """
+## The planner
+
+`plan:objective=cost,decodes=50` ([planning for money](../energy.md#planning-for-money)) in Germany 2021: saved of
+`list-reg`'s bill, in per cent, at no more than so much longer a mean wait than `list-reg`'s.
+"""
+PLANS_MEAN: Final = """
+With a price for waits the planner takes short jobs first, so waits are shorter than `list-reg`'s before anybody is
+held: there is more wait to spend on cheap hours. `nobody is held` is its replay with the dearest wait.
 """
 FRONT: Final = """
 ## The front
@@ -344,10 +373,10 @@ python benchmarks/fronts_page.py --results fronts.jsonl
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--results", type=Path, required=True, nargs="+")
     parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parents[1] / "docs" / "results")
     given = parser.parse_args()
-    found = Found(given.results)
+    found = Found(*given.results)
     drawn = {
         "energy-fronts": (lambda: draw_fronts(found), "What is saved against the wait"),
         "energy-week": (lambda: draw_week(found.week), "Power, price and temperature over a week"),
