@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from dovetail.studies.papers.profit_runs import RULES, Case
+from dovetail.studies.papers.profit_runs import NODES, RULES, Case
 
 SCENARIOS: Final = (("air", "winter"), ("air", "summer"), ("hybrid", "winter"), ("hybrid", "summer"))
 """Plant and season, in the order of the paper's tables."""
@@ -50,5 +50,6 @@ def cases() -> list[Case]:
     found += [of(way, ONE, stretch="2,400") for way in (*RULES, MULTI, DELAY, PLAN)]
     found += [replace(varied, way=way) for varied in VARIED for way in (*RULES, MULTI)]
     found += [of(TOMORROW, ONE), of(SUBMITTED, ONE)]
+    found += [of(NODES + rule, ONE) for rule in RULES]
     found += [of(way, ONE) for way in LONGER]
     return found

@@ -27,7 +27,7 @@ from dovetail.energy.hours import Hours, always
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.metrics.energy import energy, powers
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Step, Workload
@@ -53,6 +53,7 @@ STRETCHES: Final = {"1,200": (1200, 558.57), "2,400": (2400, 532.40)}
 """By the most cores of a job: that number, and the day of the log with which it begins."""
 SEASONS: Final = {"winter": 0, "summer": 181}
 """Day of the year at which a stretch begins."""
+NODES: Final = "nodes/"
 RULES: Final = ("strict-est", "strict-wt", "strict-profit", "nonstrict-est", "nonstrict-wt", "nonstrict-profit")
 
 
@@ -61,7 +62,8 @@ class Case:
     """One schedule of the case."""
 
     way: str
-    """One of RULES, or a policy by its name."""
+    """One of RULES, or a policy by its name. A rule after NODES runs on 300 nodes: each job unit on the first that has
+    room."""
     season: str
     plant: str
     seed: int = 0
@@ -110,13 +112,13 @@ def site_of(traces: Path, case: Case, begin: int) -> Site:
 def policy_of(way: str, workload: Workload) -> Policy:
     """The scheduler of a case. Profit: the most revenue for the cost first; all jobs pay the same for a core-hour, so
     that is the fewest watts a core."""
-    if way not in RULES:
+    if way.removeprefix(NODES) not in RULES:
         return policy(way)
-    kind, _, rule = way.partition("-")
+    kind, _, rule = way.removeprefix(NODES).partition("-")
     reserve: int | str = "strict" if kind == "strict" else 0
     if rule == "profit":
-        return ListPolicy(_Thriftiest(workload["power_mw"]), reserve, name=way)
-    return ListPolicy({"est": "fcfs", "wt": "sjf"}[rule], reserve, name=way)
+        return ListPolicy(_Thriftiest(workload["power_mw"]), reserve, place="first", name=way)
+    return ListPolicy({"est": "fcfs", "wt": "sjf"}[rule], reserve, place="first", name=way)
 
 
 class _Thriftiest:
@@ -200,6 +202,9 @@ def run(traces: Path, case: Case) -> Result:
     begun = process_time()
     if isinstance(way, Daily) and way.known == "day":
         made = carried_out(workload, replace(way, see=diary), site, PROCESSORS)
+    elif case.way.startswith(NODES):
+        nodes = by_node(("cores",), (NodeKind("node", 300, (32,)),))
+        made = replay(apply(workload, "per-node=32"), way, cluster=nodes, estimate="runtime", site=site)
     else:
         made = replay(workload, way, estimate="runtime", site=site)
     spent = process_time() - begun
@@ -261,7 +266,10 @@ _SOURCES: Final = (
     "energy/*.py", "kernels/counted.py", "kernels/day.py", "kernels/profile.py", "metrics/energy.py", "optimize/day.py",
     "optimize/cpsat/day.py", "policies/daily.py", "studies/papers/profit_runs.py",
 )  # fmt: skip
-_OF_LISTS: Final = ("kernels/order.py", "kernels/passes.py", "kernels/replay.py", "policies/lists.py")
+_OF_LISTS: Final = (
+    "kernels/fitting.py", "kernels/nodes.py", "kernels/order.py", "kernels/passes.py", "kernels/placing.py",
+    "kernels/replay.py", "policies/lists.py",
+)  # fmt: skip
 _OF_OTHERS: Final = (
     *_OF_LISTS, "kernels/money.py", "kernels/planning.py", "kernels/rates.py", "kernels/search.py", "kernels/thrift.py",
     "policies/*.py",
@@ -272,7 +280,8 @@ _OF_OTHERS: Final = (
 def _code(way: str) -> str:
     """Hash of the code that a result comes from, and the version of the solver."""
     home = Path(__file__).resolve().parents[2]
-    other = () if way.startswith("daily") else _OF_LISTS if way in RULES else _OF_OTHERS
+    rule = way.removeprefix(NODES) in RULES
+    other = () if way.startswith("daily") else _OF_LISTS if rule else _OF_OTHERS
     files = [path for pattern in (*_SOURCES, *other) for path in sorted(home.glob(pattern))]
     sources = b"".join(path.read_bytes() for path in files)
     return hashlib.sha256(sources + version("ortools").encode()).hexdigest()[:16]
