@@ -19,6 +19,7 @@ from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.engine.stepper import Stepper
 from dovetail.errors import SettingError
+from dovetail.kernels.run import NEVER
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
@@ -100,6 +101,7 @@ class Slow:
         seconds = np.arange(min(at, self.until), min(at + self.length[job], self.until))
         energy = float((self.series.at(seconds) / self.unit / JOULES_PER_MWH * self.watts[job]).sum())
         earned = self.tariff * int(self.state.size[job]) * len(seconds)
+        assert self.planner.wait is not None
         wait = self.planner.wait / 3600 * (at - int(self.state.submit[job]))
         return energy - earned + (wait if waits else 0.0)
 
@@ -286,6 +288,10 @@ def test_settings() -> None:
     }.items():
         with pytest.raises(SettingError, match=says):
             policy(wrong)
+    site = Site("s", 1, price=Hours(np.array([1, 2])), carbon=Hours(np.array([1, 2])), tariff=1)
+    for objective, price, horizon_s in (("cost", 1.0, NEVER), ("carbon", 1.0, NEVER), ("profit", 0.0, 3600)):
+        rule = MoneyPlanner(objective).at(site, jobs_of([(0, 1, 1, 1)], 1), 1).rule()
+        assert (rule.wait * 3600, rule.horizon_s) == (price, horizon_s)
     with pytest.raises(SettingError, match="choose from profit, cost, carbon"):
         MoneyPlanner("af")
 

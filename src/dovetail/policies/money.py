@@ -33,7 +33,8 @@ class MoneyPlanner(RulePolicy):
     """Plans the waiting jobs anew in each pass and starts those whose turn has come.
 
     `objective`: `cost` and `carbon` are those of the jobs' energy, `profit` what the next `horizon_s` earn less what
-    their energy costs. `wait` is what an hour of one job's wait costs beside: in the site's currency, or in kg of CO2.
+    their energy costs. `wait` is what an hour of one job's wait costs beside: in the site's currency, or in kg of CO2;
+    None: 1, and nothing for `profit`.
     Jobs wait for cheap hours where that is worth it, but none is held longer than `hold_s` after its arrival; so far
     ahead prices and weather are taken to be known. For `profit` only those are held that would lose money. `window`
     jobs are arranged, the first to come, or for `profit` those of which a processor earns most; the others start where
@@ -41,7 +42,7 @@ class MoneyPlanner(RulePolicy):
     """
 
     objective: str = "cost"
-    wait: float = 0.0
+    wait: float | None = None
     hold_s: int = DAY_S
     horizon_s: int | None = None
     decodes: int = 200
@@ -58,7 +59,7 @@ class MoneyPlanner(RulePolicy):
     def __post_init__(self) -> None:
         if self.objective not in MONEY:
             raise SettingError(f"objective={self.objective}: choose from {', '.join(MONEY)}")
-        if not 0 <= self.wait < 1e12:
+        if self.wait is not None and not 0 <= self.wait < 1e12:
             raise SettingError(f"wait={self.wait}: must be what an hour of wait costs, not negative")
         if not 0 <= self.hold_s <= 365 * DAY_S:
             raise SettingError(f"hold={self.hold_s} s: must not be negative, nor above a year")
@@ -98,9 +99,10 @@ class MoneyPlanner(RulePolicy):
             raise SettingError(f"{self.name} plans starts to the second: it cannot run with --every")
         profit = self.objective == "profit"
         horizon_s = (HOUR_S if self.horizon_s is None else self.horizon_s) if profit else NEVER
+        wait = (0.0 if profit else 1.0) if self.wait is None else self.wait
         return MoneyRule(
             GIVEN if profit else FCFS, -1, NEVER, 0, stop_for_news, False, self.window, self.decodes, seed,
-            float(self.hot), float(self.cold), self.hold_s, self.wait / 3600, self.tariff, horizon_s, self.rates,
+            float(self.hot), float(self.cold), self.hold_s, wait / 3600, self.tariff, horizon_s, self.rates,
             no_space(),
         )  # fmt: skip
 
