@@ -178,3 +178,20 @@ def test_cp_goes_on_from_a_plan(seed: int) -> None:
     assert fits(day, found.starts, range(day.begin, day.end + 60))
     outside = np.argsort(day.earliest[: day.jobs], kind="stable")[4:]
     assert (found.starts[outside] == first.starts[outside]).all()
+
+
+def test_cp_knows_those_who_stay_where_they_are() -> None:
+    """A plan for a day in which a long job outside of the window leaves room for a wide one only far in the night."""
+    site = Site("s", 1000, tariff=MILLION)
+    segments = Segments(np.array([0, 100]), np.array([20_000]), np.array([0.0]))
+    day = Day(
+        site, segments, 2, 4, np.array([0, 1, 2, 3]), np.array([60, 200, 5000, 50]), np.array([1, 2, 1, 1]),
+        np.full(4, 9),
+    )  # fmt: skip
+    begin = replace(in_order(day), starts=np.array([0, -1, 2, -1]))
+    worse = replace(begin, profit=0.0)  # a plan that it must find again
+    found = solve_day(day, worse, deterministic_s=1, window=2)
+    assert found is not None
+    assert found.improved
+    assert found.starts.tolist()[2:] == [2, -1]
+    assert found.profit >= day.profit(begin.starts)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dovetail.energy.cooling import PLANTS, plant_table
 from dovetail.energy.hours import Hours
-from dovetail.energy.site import MILLION, Site
+from dovetail.energy.site import MILLION, Off, Site
+from dovetail.engine.contract import check_policy
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
-from dovetail.model.cluster import Cluster, PowerCap
+from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
 from dovetail.model.workload import Provenance, Workload
 from dovetail.optimize.day import Day, Searched
 from dovetail.policies.daily import SEARCHES, Daily
@@ -86,9 +88,31 @@ def test_names_and_what_is_refused() -> None:
     found = policy("daily:known=submitted,search=delay,delay=30m,decodes=7,tomorrow=yes")
     assert isinstance(found, Daily)
     assert (found.delay_s, found.decodes, found.tomorrow, found.clairvoyant) == (1800, 7, True, False)
-    for wrong in ("known=tomorrow", "search=best", "decodes=-1", "delay=0s", "window=0", "deterministic=0"):
+    huge = "per_node=99999999999999999999"
+    for wrong in ("known=tomorrow", "search=best", "decodes=-1", "delay=0s", "window=0", "deterministic=0", huge):
         with pytest.raises(SettingError, match=wrong.partition("=")[0]):
             policy(f"daily:{wrong}")
-    workload, _ = busy_days(3, 2)
+    workload, site = busy_days(3, 2)
     with pytest.raises(SettingError, match="--energy"):
         replay(workload, policy("daily"))
+    with pytest.raises(SettingError, match="tomorrow"):
+        policy("daily:search=cp,tomorrow=yes")
+    with pytest.raises(SettingError, match="tariff"):
+        replay(workload, policy("daily"), site=replace(site, tariff=0))
+    with pytest.raises(SettingError, match="every"):
+        replay(workload, policy("daily"), site=site, every_s=60)
+    nodes = by_node(("cores",), (NodeKind("n", 8, (1,)),))
+    with pytest.raises(SettingError, match="nothing of nodes"):
+        replay(workload, policy("daily"), site=site, cluster=nodes)
+    with pytest.raises(SettingError, match="switch"):
+        policy("switch:plain=daily;known=submitted")
+    with pytest.raises(SettingError, match="prices of a site"):
+        check_policy(policy("daily"))
+
+
+def test_processors_that_are_switched_off_draw_nothing() -> None:
+    workload, site = busy_days(4)
+    site = replace(site, idle_mw=3000)
+    assert (Daily().at(site, workload, 8).draw_mw == workload.size * (workload["power_mw"] - 3000)).all()
+    site = replace(site, off=Off(600, 300))
+    assert (Daily().at(site, workload, 8).draw_mw == workload.size * workload["power_mw"]).all()

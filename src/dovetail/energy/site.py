@@ -45,3 +45,8 @@ class Site:
     tariff: int = 0
     """What a processor-hour earns, in millionths of the currency."""
     currency: str = "EUR"
+
+    @property
+    def rest_mw(self) -> int:
+        """What a processor draws that has had nothing to run for long."""
+        return self.off.mw if self.off else self.idle_mw

@@ -12,7 +12,7 @@ import numpy as np
 
 from dovetail.engine.replay import checked, replay
 from dovetail.engine.stepper import Stepper
-from dovetail.errors import PolicyError
+from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.learning import Learner
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
@@ -38,6 +38,8 @@ class _BrokenError(Exception):
 
 def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Finding]:
     """Try every clause on so many random workloads. The first case that breaks a clause is described."""
+    if getattr(policy, "needs_site", False):
+        raise SettingError(f"{policy.name} plans for the prices of a site, and the random workloads here have none")
     return _findings(_CLAUSES, policy, "decide", cases, seed)
 
 

@@ -28,6 +28,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
+from dovetail.policies.daily import Daily
 from dovetail.policies.solver import Solver
 from dovetail.policies.switch import Switch
 from dovetail.referee.nodes import fit_idle
@@ -71,6 +72,8 @@ def replay(
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
+    if isinstance(policy, Daily) and (every_s or charge_decisions):
+        raise SettingError(f"{policy.name} plans starts to the second: no --every, and decisions take no time")
     rule = None
     if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
         rule = policy.rule(
@@ -157,7 +160,7 @@ def _check_for_nodes(policy: Policy, rule: Rule | None) -> None:
         raise SettingError(f"{policy.name} pushes reservations back, which is not there yet on nodes: {instead}")
     if isinstance(rule, ConservativeRule | DeadlineRule | ThriftRule | MoneyRule) or getattr(rule, "patient", -1) >= 0:
         raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes: {instead}")
-    if isinstance(policy, Solver):
+    if isinstance(policy, Solver | Daily):
         raise SettingError(f"{policy.name} counts processors and knows nothing of nodes: {instead}")
 
 

@@ -110,7 +110,7 @@ class Day:
         done = np.clip(self.segments.times[:, None] - at, 0, length)  # seconds run until each border
         in_segment = np.diff(done, axis=0)
         seconds = np.diff(self.segments.times)
-        busy_s, drawn = in_segment @ size, in_segment @ draw + self.processors * self.site.idle_mw * seconds
+        busy_s, drawn = in_segment @ size, in_segment @ draw + self.processors * self.site.rest_mw * seconds
         pue = self.site.cooling.at(np.rint(drawn / seconds).astype(np.int64), self.segments.temperature_mc) / ONE
         total = float(self.earns * busy_s.sum() - (drawn * pue * self.segments.price).sum())
         if self.tomorrow:

@@ -44,6 +44,8 @@ class Policy(ABC):
     name: str = ""
     clairvoyant: ClassVar[bool] = False
     """Whether it is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
+    needs_site: ClassVar[bool] = False
+    """Whether it cannot decide before it has been told of a site (`at`)."""
 
     @abstractmethod
     def decide(self, state: State) -> Plan:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
 from dovetail.optimize.day import Day, Searched, delay_search, in_order, multi_search, segments_of
+from dovetail.optimize.terms import MOST_DECODES, MOST_WINDOW
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.units import DAY_S, parse_duration
@@ -51,6 +52,7 @@ class Daily(Policy):
     per_node: int = 32
     tomorrow: bool = False
     name: str = "daily"
+    needs_site: ClassVar[bool] = True
     site: Site | None = field(default=None, repr=False, compare=False)
     draw_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)
     begin: int = 0
@@ -61,12 +63,15 @@ class Daily(Policy):
         for setting, choices in (("known", KNOWN), ("search", SEARCHES)):
             if getattr(self, setting) not in choices:
                 raise SettingError(f"{setting}={getattr(self, setting)}: choose from {', '.join(choices)}")
-        if not 0 <= self.decodes <= 10_000_000 or self.delay_s < 1:
+        if not 0 <= self.decodes <= MOST_DECODES or self.delay_s < 1:
             raise SettingError(f"decodes={self.decodes}, delay={self.delay_s} s: must not be negative, nor a delay 0")
-        if not 0 < self.deterministic <= 1e6 or self.window < 1 or self.per_node < 1:
+        if not 0 < self.deterministic <= 1e6 or not 1 <= self.window <= MOST_WINDOW or not 1 <= self.per_node <= 10**6:
             raise SettingError(
-                f"deterministic={self.deterministic}, window={self.window}, per_node={self.per_node}: must be positive"
+                f"deterministic={self.deterministic}, window={self.window}, per_node={self.per_node}: must be positive,"
+                f" and not above a million (window: {MOST_WINDOW:,})"
             )
+        if self.tomorrow and self.search in ("cp", "relax"):
+            raise SettingError(f"tomorrow=yes: search={self.search} counts the profit of today alone")
 
     @property
     def clairvoyant(self) -> bool:  # type: ignore[override]
@@ -86,7 +91,9 @@ class Daily(Policy):
             raise SettingError(
                 f"{self.name} plans for profit: `dovetail replay --energy SITE.toml` says what hours cost and earn"
             )
-        draws = PowerCap(0, site.idle_mw, site.busy_mw).draws(workload)
+        if site.tariff <= 0:
+            raise SettingError(f"{site.name}: there is no profit without a tariff")
+        draws = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload)
         return replace(self, site=site, draw_mw=draws, begin=int(workload.submit[0]) if len(workload) else 0)
 
     def decide(self, state: State) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -50,6 +50,7 @@ class MoneyPlanner(RulePolicy):
     hot: float = HOT
     cold: float = COLD
     name: str = "plan"
+    needs_site: ClassVar[bool] = True
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
     tariff: float = field(default=0.0, repr=False, compare=False)
     """What a second of a processor earns."""
@@ -77,7 +78,7 @@ class MoneyPlanner(RulePolicy):
         rates = rates_of(site, workload, processors, saves, max(self.hold_s, self.horizon_s or 0), self.name)
         tariff = 0.0
         if self.objective != "profit":
-            check_varies(site, saves)
+            check_varies(rates, saves)
         elif site is not None:
             tariff = site.tariff / MILLION / 3600
             if tariff <= 0:
@@ -87,6 +88,10 @@ class MoneyPlanner(RulePolicy):
     @property
     def static_keys(self) -> bool:
         return self.objective == "profit"
+
+    @property
+    def user_keys(self) -> bool:
+        return False
 
     def keys(self, state: State) -> Any:
         return self.thirst[state.waiting] if self.static_keys else None

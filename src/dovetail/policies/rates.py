@@ -32,7 +32,7 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
         raise SettingError(_untold(name))
     series, warm = site.price if saves == "cost" else site.carbon, site.temperature_mc
     # Where a job is not, its processors draw what idle ones do.
-    watts = PowerCap(0, site.off.mw if site.off else site.idle_mw, site.busy_mw).draws(workload) / 1000
+    watts = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload) / 1000
     lead = warm if series.constant else series  # where its steps begin
     if series.constant or warm.constant:
         step_s = lead.step_s
@@ -42,9 +42,10 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     first -= (first - lead.begin) % step_s
     last = int(workload.submit[-1]) + ahead_s if len(workload) else 1
     # Replays go on after the last arrival; beyond twice the span the mean will do.
-    times = np.arange(first, 2 * last - first + step_s, step_s, dtype=np.int64)
-    if len(times) > _MOST_STEPS:
+    end = 2 * last - first + step_s
+    if end - first > _MOST_STEPS * step_s:
         raise SettingError(f"{site.name}: more than {_MOST_STEPS:,} steps of {step_s} s; make them longer")
+    times = np.arange(first, end, step_s, dtype=np.int64)
     pue = site.cooling.at(np.full(len(times), processors * site.busy_mw), warm.at(times)) / ONE
     unit = MILLION if saves == "cost" else 1000
     rate = series.at(times) / unit * pue / _WS_PER_MWH
@@ -52,10 +53,10 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     return Rates(np.ascontiguousarray(watts), first, step_s, paid, float(rate.min()))
 
 
-def check_varies(site: Site | None, saves: str) -> None:
-    """Refuse to wait for cheap hours where all cost the same."""
-    if site is not None and (site.price if saves == "cost" else site.carbon).constant:
-        raise SettingError(f"{site.name}: there is nothing to wait for: its {saves} is the same at all hours")
+def check_varies(rates: Rates, saves: str) -> None:
+    """Refuse to wait for cheap hours where all cost the same, cooling included."""
+    if not bool(np.ptp(np.diff(rates.paid)) > 1e-9 * np.abs(np.diff(rates.paid)).max()):
+        raise SettingError(f"there is nothing to wait for: the {saves} of energy is the same at all hours")
 
 
 def check_told(rates: Rates, name: str) -> None:

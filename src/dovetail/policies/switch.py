@@ -31,6 +31,8 @@ class Switch(Policy):
             kept = hasattr(one, "sweep") or hasattr(one, "guard") or getattr(one, "patient", None) is not None
             if kept or getattr(one, "relax", 0.0) != 0.0 or getattr(one, "slack", 0.0) != 0.0:
                 raise SettingError(f"{one.name} keeps promises from pass to pass: switch cannot take turns with it")
+            if getattr(one, "needs_site", False):
+                raise SettingError(f"{one.name} plans hours ahead: switch cannot take turns with it")
             if is_clairvoyant(one) or isinstance(one, Switch):
                 raise SettingError(f"{one.name}: switch lets policies decide that do not know the future, nor switch")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
@@ -35,6 +35,7 @@ class Thrift(RulePolicy):
     window: int = 50
     order: str = "fcfs"
     name: str = "thrift"
+    needs_site: ClassVar[bool] = True
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +53,7 @@ class Thrift(RulePolicy):
         if len(self.rates.paid):
             return self
         rates = rates_of(site, workload, processors, self.saves, self.hold_s, "thrift")
-        check_varies(site, self.saves)
+        check_varies(rates, self.saves)
         return replace(self, rates=rates)
 
     def rule(

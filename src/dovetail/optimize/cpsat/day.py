@@ -50,7 +50,8 @@ def solve_day(
         fixed[:] = begin.starts
     placer = Placer(day)
     # Who is not planned for today is planned for later, as in the paper: a plan that ends late enough.
-    later = placer.place(inside, fixed=fixed, until=_FAR)
+    settled = np.flatnonzero(fixed >= 0)
+    later = placer.place(np.union1d(inside, settled), fixed=fixed, until=_FAR)
     horizon = int((later + day.length[: day.jobs])[inside].max(initial=day.end))
     fixed[inside] = -1
     model, times = cp_model.CpModel(), day.segments.times.tolist()
@@ -74,9 +75,9 @@ def solve_day(
                 model.add_max_equality(since, [border - at, 0])
                 model.add_min_equality(ran, [since, length])
             done[job].append(ran)
-    settled = np.concatenate([fixed, day.earliest[day.jobs :]])
-    for job in np.flatnonzero(settled >= 0).tolist():
-        at_once = int(settled[job])
+    begins = np.concatenate([fixed, day.earliest[day.jobs :]])
+    for job in np.flatnonzero(begins >= 0).tolist():
+        at_once = int(begins[job])
         occupy(at_once, job)
         done[job] = [min(max(border - at_once, 0), int(day.length[job])) for border in times[1:]]
     model.add_cumulative(intervals, day.size[rows].tolist(), day.processors)
@@ -117,7 +118,7 @@ def _maximise(model: cp_model.CpModel, day: Day, done: dict[int, list[Count]]) -
     rounded, as in the table. `done`: seconds that each job has run until the end of each segment."""
     scale = _SCALE / max(day.earns * day.processors * (day.end - day.begin), 1e-9)
     step_mw = STEP_W * 1000
-    idle_mw = day.processors * day.site.idle_mw
+    idle_mw = day.processors * day.site.rest_mw
     most_mw = idle_mw + day.processors * int(np.max(-(-day.draw_mw // day.size), initial=0))
     rows = np.arange(most_mw // step_mw + 2, dtype=np.int64) * step_mw
     total: list[cp_model.LinearExprT] = []
