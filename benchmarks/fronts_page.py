@@ -101,7 +101,7 @@ def ladder(found: Found) -> str:
         rows.append([words, *(shown(100 - 100 * found.bounds[log][key]) for log in LOGS)])
 
     line("jobs may be split, on a machine without end", "split_free")
-    line("jobs may be split, on the machine as it is: **no schedule saves more**", "split")
+    line("jobs may be split, on the machine as it is: **no schedule that starts jobs by then saves more**", "split")
     line("... with starts up to 7 days after arrival", "split_week")
     line("whole jobs, each later than under `list-reg` as it likes, nobody in its way", "wait_free")
     for most in reversed(LIMITS):

@@ -101,6 +101,7 @@ def replay_command(
 ) -> None:
     """Replay TRACEs under policies and compare them."""
     from dovetail.model.cluster import Cluster
+    from dovetail.policies.base import Policy
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
     from dovetail.workloads.clean import under_cap
@@ -132,7 +133,7 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            here = _at_site(chosen, workload, site)
+            here = chosen.at(site, workload, workload.processors) if isinstance(chosen, Policy) else chosen
             schedule, replay_s = replayed(workload, here, estimate, seed, feedback, every_s, machine, charge)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
@@ -281,11 +282,6 @@ def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap
     if site is None or nodes is not None:
         raise SettingError("--power-cap needs --energy, which says what processors draw, and no --cluster")
     return PowerCap(round(1e6 * kw), site.idle_mw, site.busy_mw)
-
-
-def _at_site(policy: Any, workload: Workload, site: Site | None) -> Any:
-    """The policy as it is at the site, where it asks for one."""
-    return policy.at(site, workload, workload.processors) if hasattr(policy, "at") else policy
 
 
 def _energy(schedule: Schedule, site: Site, cap_kw: float | None) -> dict[str, Any]:

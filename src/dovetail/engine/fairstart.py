@@ -35,7 +35,9 @@ def fair_starts(
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
     if not isinstance(policy, RulePolicy) or policy.user_keys or policy.timed or policy.clairvoyant:
-        raise SettingError("fair starts are measured for the built-in policies: they need a replay that can be forked")
+        raise SettingError(
+            "fair starts need a replay that can be forked: a list or a planner without keys, clock or foresight"
+        )
     n = len(workload)
     rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)), seed=seed)
     trunk = new_replay(workload, cluster, rule, estimate, room=64, place=policy.place)

@@ -89,10 +89,6 @@ class MoneyPlanner(RulePolicy):
     def static_keys(self) -> bool:
         return self.objective == "profit"
 
-    @property
-    def user_keys(self) -> bool:
-        return False
-
     def keys(self, state: State) -> Any:
         return self.thirst[state.waiting] if self.static_keys else None
 

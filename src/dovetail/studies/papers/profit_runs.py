@@ -36,6 +36,7 @@ from dovetail.policies.base import Policy
 from dovetail.policies.daily import Daily
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
+from dovetail.studies.grid import code_hash
 from dovetail.units import DAY_S
 from dovetail.workloads.clean import clean
 from dovetail.workloads.hours import read_hours
@@ -254,7 +255,7 @@ class Kept:
                 )
 
     def _place(self, case: Case) -> Path:
-        matters = json.dumps([asdict(case), _code(case.way)], sort_keys=True)
+        matters = json.dumps([asdict(case), _code()], sort_keys=True)
         return self.folder / f"profit-{hashlib.sha256(matters.encode()).hexdigest()[:24]}.json"
 
 
@@ -262,26 +263,12 @@ def _made(traces: str, case: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(run(Path(traces), Case(**case)))
 
 
-_SOURCES: Final = (
-    "energy/*.py", "kernels/counted.py", "kernels/day.py", "kernels/profile.py", "metrics/energy.py", "optimize/day.py",
-    "optimize/cpsat/day.py", "policies/daily.py", "studies/papers/profit_runs.py",
-)  # fmt: skip
-_OF_LISTS: Final = (
-    "kernels/fitting.py", "kernels/nodes.py", "kernels/order.py", "kernels/passes.py", "kernels/placing.py",
-    "kernels/replay.py", "policies/lists.py",
-)  # fmt: skip
-_OF_OTHERS: Final = (
-    *_OF_LISTS, "kernels/money.py", "kernels/planning.py", "kernels/rates.py", "kernels/search.py", "kernels/thrift.py",
-    "policies/*.py",
-)  # fmt: skip
+_SOURCES: Final = ("energy/*.py", "workloads/clean.py", "workloads/scenario.py", "studies/papers/profit_runs.py")
 
 
 @cache
-def _code(way: str) -> str:
+def _code() -> str:
     """Hash of the code that a result comes from, and the version of the solver."""
     home = Path(__file__).resolve().parents[2]
-    rule = way.removeprefix(NODES) in RULES
-    other = () if way.startswith("daily") else _OF_LISTS if rule else _OF_OTHERS
-    files = [path for pattern in (*_SOURCES, *other) for path in sorted(home.glob(pattern))]
-    sources = b"".join(path.read_bytes() for path in files)
-    return hashlib.sha256(sources + version("ortools").encode()).hexdigest()[:16]
+    sources = b"".join(path.read_bytes() for pattern in _SOURCES for path in sorted(home.glob(pattern)))
+    return hashlib.sha256(sources + code_hash().encode() + version("ortools").encode()).hexdigest()[:16]
