@@ -109,16 +109,17 @@ def _show_case(case: Case) -> None:
     from dovetail.studies.content import IN_GROUPS
     from dovetail.units import printable
 
-    heads = []
-    for metric in IN_GROUPS:
+    heads, energy = [], {"energy_cost": "bill", "co2_kg": "CO2 (kg)"}
+    shown = [*IN_GROUPS, *(metric for metric in energy if all(metric in entry.metrics for entry in case.entries))]
+    for metric in shown:
         name, _, unit = metric.rpartition("_") if metric.endswith("_s") else (metric, "", "")
-        heads.append(f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}")
+        heads.append(energy.get(metric, f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}"))
     table = new_table(["policy"], heads)
     for entry in case.entries:
         cells = []
-        for metric in IN_GROUPS:
+        for metric in shown:
             value, found = entry.metrics[metric], entry.versus.get(metric)
-            text = f"{value:,.2f}" if metric == "bsld" else f"{value:,.0f}"
+            text = f"{value:,.2f}" if metric in ("bsld", "energy_cost") else f"{value:,.0f}"
             if found and isnan(found.low):
                 text += f"\n{100 * found.change:+.1f} %"
             elif found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,6 +46,16 @@ class Site:
     tariff: int = 0
     """What a processor-hour earns, in millionths of the currency."""
     currency: str = "EUR"
+
+    def digest(self) -> str:
+        """Hash of all that it says."""
+        h = hashlib.sha256()
+        series = (self.temperature_mc, self.price, self.carbon)
+        plain = (self.name, self.busy_mw, self.idle_mw, self.off, self.tariff, self.currency, self.cooling.coldest_c)
+        h.update(repr((plain, self.cooling.pue.shape, [(one.begin, one.step_s) for one in series])).encode())
+        for column in (self.cooling.pue, *(one.values for one in series)):
+            h.update(column.astype("<i8").tobytes())
+        return h.hexdigest()[:16]
 
     @property
     def rest_mw(self) -> int:

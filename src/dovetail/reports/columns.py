@@ -70,6 +70,11 @@ COLUMNS: Final = (
         "Share of the processors that stood idle while waiting jobs asked for them.",
         "share",
     ),
+    Column(
+        "energy_cost", "bill", "electricity bill",
+        "What the energy of jobs, idle processors and cooling costs, in the currency of the site.", "ratio",
+    ),
+    Column("co2_kg", "CO2, kg", "CO2 in kg", "What making that energy let into the air.", "ratio"),
 )  # fmt: skip
 MAIN: Final = tuple(column for column in COLUMNS if column.key in ("mean_wait_s", "bsld", "awf_s", "p2sf_s"))
 """The few that an overview of several cases shows."""

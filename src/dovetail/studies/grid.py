@@ -21,11 +21,12 @@ from dovetail.units import parse_duration
 from dovetail.workloads.clean import clean, fits_nodes
 from dovetail.workloads.clusters import cluster_named
 from dovetail.workloads.scenario import RANDOM, apply, span, stretches
+from dovetail.workloads.sites import read_site
 from dovetail.workloads.source import read_workload
 from dovetail.workloads.synthetic import lublin
 
 ROOMS = (
-    "units.py", "named.py", "model", "kernels", "optimize", "predict", "policies", "engine", "metrics",
+    "units.py", "named.py", "model", "kernels", "energy", "optimize", "predict", "policies", "engine", "metrics",
     "studies/work.py",
 )  # fmt: skip
 """The code that matters: an edit in any of these may change a schedule or a metric."""
@@ -85,13 +86,18 @@ class Task:
     pass_times: bool
     cluster: str = ""
     """The nodes, as store.nodes_text writes them; empty: processors are only counted."""
+    site: str = ""
+    """The file of the site; empty: nobody asks what energy costs."""
+    site_sha256: str = ""
+    """Hash of what it says."""
 
     @cached_property
     def name(self) -> str:
         """Hash of the cell and of the code that matters. Where a user's file lies is not part of it."""
-        matters = {key: value for key, value in asdict(self).items() if key not in ("policy", "estimate")}
-        if not self.cluster:  # so that runs without nodes are called as they were before there were any
-            del matters["cluster"]
+        matters = {key: value for key, value in asdict(self).items() if key not in ("policy", "estimate", "site")}
+        for added in ("cluster", "site_sha256"):  # runs without are called as they were before there were any
+            if not matters[added]:
+                del matters[added]
         return hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -133,7 +139,9 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
         given = trace.cluster
         try:
             cluster = cluster_named(_place(trace.cluster), folder) if trace.cluster else None
-            nodes, given = "" if cluster is None else nodes_text(cluster), trace.path
+            nodes, given = "" if cluster is None else nodes_text(cluster), trace.site
+            where = str(folder / Path(_place(trace.site)).expanduser()) if trace.site else ""
+            site, given = (where, read_site(Path(where)).digest() if where else ""), trace.path
             for scenario, seeds, label, workload in _workloads(study, trace, cluster, folder):
                 if len(tasks) + len(study.estimates) * len(study.policies) * len(seeds) > MOST_CELLS:
                     raise SettingError(f"the study has more than {MOST_CELLS:,} cells")
@@ -147,7 +155,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                             if _wanted(cell, study, used):
                                 facts = (code, workload.digest(), workload.processors, len(workload))
                                 whose = (*named[policy], *named[estimate])
-                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times, nodes))
+                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times, nodes, *site))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
             line = line_of(text, ("traces", position), given)

@@ -69,6 +69,8 @@ class Trace(_Part):
     processors: int | None = Field(default=None, ge=1, le=10**9)
     cluster: str = ""
     """Nodes: a name that workloads/clusters.py knows, or a file, found as `path` is."""
+    site: str = ""
+    """What energy costs (workloads/sites.py): a file, found as `path` is."""
 
     @model_validator(mode="after")
     def _one_machine(self) -> Trace:

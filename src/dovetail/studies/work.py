@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dovetail.energy.site import Site
     from dovetail.engine.timing import PassTimes
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Ints, Workload
@@ -55,9 +56,11 @@ def _run(path: Path, task: Task) -> None:
 
     from dovetail.errors import DovetailError
     from dovetail.metrics import summarize
+    from dovetail.metrics.energy import of_energy
     from dovetail.predict.known import is_known
     from dovetail.studies.grid import code_hash, hash_of_files
     from dovetail.studies.store import Store, nodes_text
+    from dovetail.workloads.sites import read_site
 
     if task.code != code_hash():
         raise DovetailError("this worker has another version of Dovetail than the command that sent it the cell")
@@ -65,9 +68,14 @@ def _run(path: Path, task: Task) -> None:
         raise DovetailError("a file of the policy or the estimate has changed since the study began; run it again")
     store = Store(path)
     workload = store.workload(task.workload_sha256)
+    site = read_site(Path(task.site)) if task.site else None
+    if site is not None and site.digest() != task.site_sha256:
+        raise DovetailError("the site, or a file of its hours, has changed since the study began; run it again")
     clock = time.process_time()
-    schedule, times = _replayed(workload, task)
+    schedule, times = _replayed(workload, task, site)
     metrics = summarize(schedule, counting=task.counting)
+    if site is not None:
+        metrics |= of_energy(schedule, site)
     row = {
         "run": task.name,
         **asdict(task.cell),
@@ -98,14 +106,18 @@ def _run(path: Path, task: Task) -> None:
     store.write(task.name, row, metrics, starts)
 
 
-def _replayed(workload: Workload, task: Task) -> tuple[Schedule, PassTimes | None]:
+def _replayed(workload: Workload, task: Task, site: Site | None) -> tuple[Schedule, PassTimes | None]:
     """The schedule of a task, and the times of its passes if it asks for them."""
     from dovetail.engine.replay import replay
     from dovetail.engine.timing import timed_replay
+    from dovetail.policies.base import Policy
     from dovetail.policies.registry import policy
     from dovetail.studies.store import cluster_of
 
-    chosen, cluster = policy(task.policy), cluster_of(task.processors, task.cluster)
+    cluster = cluster_of(task.processors, task.cluster)
+    chosen = policy(task.policy)
+    if isinstance(chosen, Policy):
+        chosen = chosen.at(site, workload, cluster.processors)
     cell, feedback = task.cell, task.feedback
     if task.pass_times:
         return timed_replay(
