@@ -113,7 +113,16 @@ def test_numbers_are_those_of_the_content(usual: Content, usual_page: str) -> No
             printed = float(words[0].replace(",", "")) * unit
             assert abs(printed - value) <= 0.500001 * unit * 10**-digits
             shown += 1
-    assert shown == len(entries) * (len(COLUMNS) - 1)  # nobody has a deadline
+    assert shown == len(entries) * (len(COLUMNS) - 3)  # nobody has a deadline, and no site is known
+
+
+def test_bill_and_carbon_are_shown_where_a_site_is_known() -> None:
+    metrics = {"mean_wait_s": 7200.0, "energy_cost": 61.25, "co2_kg": 400.0}
+    text = render(page(case([entry("easy", metrics), entry("thrift", metrics)])))
+    (rows,) = Reader(text).of("case-table")
+    heads = [" ".join(cell.words) for cell in rows[0]]
+    assert heads[2:] == ["bill", "CO2, kg"]
+    assert [cell.value for cell in rows[1][2:]] == [61.25, 400.0]
 
 
 def test_waits_without_a_deadline_are_shown_where_there_are_deadlines() -> None:
