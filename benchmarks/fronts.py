@@ -46,7 +46,9 @@ LOGS: Final = {"KTH-SP2": 26, "CTC-SP2": 18, "SDSC-SP2": 26, "SDSC-BLUE": 26, "C
 CLOSER: Final = ("KTH-SP2", "SDSC-SP2")
 """Where other settings, machines and prices are tried."""
 ELSEWHERE: Final = ("KTH-SP2", "CTC-SP2", "SDSC-SP2", "SDSC-BLUE")
-"""Which are replayed in Texas, too, and with the planner."""
+"""Which are replayed in Texas, too."""
+PLANNED: Final = ("KTH-SP2", "CTC-SP2", "SDSC-SP2")
+"""Which are replayed with the planner, too."""
 BUSY_W: Final = 9.5
 LIMITS: Final = {0.05: 3, 0.20: 3, 1.00: 1}
 """So much longer a mean wait is allowed, and how many prices of wait are tried to come close to it."""
@@ -433,7 +435,7 @@ def fronts(logs: list[str]) -> Iterator[Front]:
             yield Front(log, place, saves="carbon")
         yield Front(log, GERMANY, estimate="runtime")
         yield from (Front(log, GERMANY, variant=variant) for variant in HELD)
-    yield from (Front(log, GERMANY, variant=PLANNER) for log in logs if log in ELSEWHERE)
+    yield from (Front(log, GERMANY, variant=PLANNER) for log in logs if log in PLANNED)
     for log in logs:
         if log in CLOSER:
             yield from (Front(log, variant.place, variant=variant) for variant in VARIANTS)

@@ -17,7 +17,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.fronts import BUSY_W, CLOSER, ELSEWHERE, GERMANY, HELD, LIMITS, LOGS, PLANNER, TEXAS, VARIANTS, Row
+from benchmarks.fronts import BUSY_W, CLOSER, GERMANY, HELD, LIMITS, LOGS, PLANNED, PLANNER, TEXAS, VARIANTS, Row
 
 from dovetail.metrics.comparison import block_length, compare
 from dovetail.studies.papers.page import LOGS as THANKS
@@ -141,7 +141,7 @@ def held_jobs(found: Found) -> str:
 def planned(found: Found) -> str:
     """The planner for money beside thrift."""
     rows = []
-    for log in ELSEWHERE:
+    for log in PLANNED:
         front, thrift = (found.front(log, GERMANY.name, variant=name) for name in (PLANNER.name, ""))
         if not front:
             continue
