@@ -18,12 +18,6 @@ SEARCHES: Final = (MULTI, DELAY, RELAX)
 PLAN: Final = "plan:objective=profit,decodes=20"
 TOMORROW: Final = "daily:search=multi,tomorrow=yes"
 SUBMITTED: Final = "daily:known=submitted"
-LONGER: Final = (
-    "daily:search=delay,decodes=4000",
-    "daily:search=relax,deterministic=5",
-    "daily:search=cp,deterministic=5",
-)
-"""Delay, relax and CP with about 60 s of CPU a day, in one scenario."""
 VARIED: Final = (
     *(Case("", "summer", "air", tariff=eur) for eur in (0.005, 0.08)),
     *(Case("", "summer", "air", price=eur) for eur in (60.0, 240.0)),
@@ -51,5 +45,4 @@ def cases() -> list[Case]:
     found += [replace(varied, way=way) for varied in VARIED for way in (*RULES, MULTI)]
     found += [of(TOMORROW, ONE), of(SUBMITTED, ONE)]
     found += [of(NODES + rule, ONE) for rule in RULES]
-    found += [of(way, ONE) for way in LONGER]
     return found
