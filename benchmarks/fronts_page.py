@@ -178,7 +178,7 @@ def draw_fronts(found: Found) -> Figure:
             ):  # fmt: skip
                 if front := found.front(log, site.name, saves, variant=variant):
                     _line(ax, front, {**stroke.line, "markersize": 3, "label": words})
-            ax.set_xlim(-70, 104)
+            ax.set_xlim(-85, 104)
             ax.set_xticks([-50, 0, 20, 100])
             ax.set_xlabel("mean wait, % longer")
             ax.tick_params(labelbottom=True)

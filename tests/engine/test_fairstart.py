@@ -44,7 +44,7 @@ def test_periodic_passes_and_samples() -> None:
 
 def test_a_policy_in_python_is_refused() -> None:
     workload, cluster = random_workload(np.random.Generator(np.random.PCG64(0)))
-    with pytest.raises(SettingError, match="built-in"):
+    with pytest.raises(SettingError, match="forked"):
         fair_starts(workload, ListPolicy(lambda state: state.waiting), cluster, np.array(workload.limit))
 
 

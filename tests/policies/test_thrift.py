@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.energy.cooling import PLANTS, plant_table
 from dovetail.energy.hours import Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
@@ -176,6 +177,17 @@ def test_hours_that_begin_at_any_second() -> None:
     site = Site("s", 1, price=Hours(np.array([300, 100, 300]) * MILLION, -26_007))
     bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1)
     assert (bound.rates.step_s, (bound.rates.begin + 26_007) % 3600) == (3600, 0)
+
+
+def test_weather_alone_is_worth_a_wait() -> None:
+    """The price is always the same; at noon cooling takes more."""
+    warm = Hours(np.array([35_000, 0]), 0)
+    site = Site("s", 10**6, cooling=plant_table("air", PLANTS["air"], 1000), temperature_mc=warm,
+                price=Hours(np.array([100 * MILLION])))  # fmt: skip
+    workload = jobs_of([(0, 1, 3600, 10**6)], 1)
+    assert Thrift(wait=0.001).at(site, workload, 1).rates.step_s == 3600
+    with pytest.raises(SettingError, match="nothing to wait for"):
+        Thrift().at(Site("s", 1, price=Hours(np.array([100 * MILLION]))), workload, 1)
 
 
 def test_steps_of_a_constant_price_are_those_of_the_weather() -> None:

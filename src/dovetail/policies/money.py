@@ -78,7 +78,7 @@ class MoneyPlanner(RulePolicy):
         rates = rates_of(site, workload, processors, saves, max(self.hold_s, self.horizon_s or 0), self.name)
         tariff = 0.0
         if self.objective != "profit":
-            check_varies(rates, saves)
+            check_varies(site, rates, saves)
         elif site is not None:
             tariff = site.tariff / MILLION / 3600
             if tariff <= 0:

@@ -53,10 +53,12 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     return Rates(np.ascontiguousarray(watts), first, step_s, paid, float(rate.min()))
 
 
-def check_varies(rates: Rates, saves: str) -> None:
+def check_varies(site: Site | None, rates: Rates, saves: str) -> None:
     """Refuse to wait for cheap hours where all cost the same, cooling included."""
+    if site is None or not (site.price if saves == "cost" else site.carbon).constant:
+        return
     if not bool(np.ptp(np.diff(rates.paid)) > 1e-9 * np.abs(np.diff(rates.paid)).max()):
-        raise SettingError(f"there is nothing to wait for: the {saves} of energy is the same at all hours")
+        raise SettingError(f"{site.name}: there is nothing to wait for: its {saves} is the same at all hours")
 
 
 def check_told(rates: Rates, name: str) -> None:

@@ -53,7 +53,7 @@ class Thrift(RulePolicy):
         if len(self.rates.paid):
             return self
         rates = rates_of(site, workload, processors, self.saves, self.hold_s, "thrift")
-        check_varies(rates, self.saves)
+        check_varies(site, rates, self.saves)
         return replace(self, rates=rates)
 
     def rule(
