@@ -12,7 +12,7 @@ SCENARIOS: Final = (("air", "winter"), ("air", "summer"), ("hybrid", "winter"), 
 SEEDS: Final = (0, 1, 2)
 MULTI: Final = "daily:search=multi"
 DELAY: Final = "daily:search=delay,decodes=1000"
-RELAX: Final = "daily:search=relax"
+RELAX: Final = "daily:search=relax,deterministic=0.1"
 CP: Final = "daily:search=cp"
 SEARCHES: Final = (MULTI, DELAY, RELAX)
 PLAN: Final = "plan:objective=profit,decodes=20"
