@@ -307,7 +307,8 @@ def _tables(results: Results) -> str:
         + grid(
             ["cooling", "season", "profit % (paper)", "best of its searches", "our planner", "makespan % (paper)",
              "ours", "PUE (paper)", "best search", "best rule"], first)
-        + "\n\nMeans over seeds with the least and the most; makespans and PUEs of seed 0."
+        + "\n\nMeans over seeds with the least and the most; makespans and PUEs of seed 0. With a seed for which only"
+        " MultiSearch has been run, it is the best of the searches."
         "\n\n## Table 2: what a day earns more with a shorter makespan, EUR\n\n"
         + grid(["cooling", "season", "paper", "ours"], second)
         + "\n\nProfit of the whole schedule over its makespan, best search less best rule. The paper's amounts depend"
