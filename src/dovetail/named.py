@@ -41,6 +41,13 @@ def settings(rest: str, text: str, known: Mapping[str, Callable[[str], Any]]) ->
     return values
 
 
+def yes_no(value: str) -> bool:
+    """How a setting that is yes or no is read."""
+    if value not in ("yes", "no"):
+        raise ValueError("must be yes or no")
+    return value == "yes"
+
+
 def load(path: str, name: str) -> Any:
     """What a user's file calls so."""
     found = getattr(_module(path), name, None)

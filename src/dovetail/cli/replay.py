@@ -101,7 +101,7 @@ def replay_command(
 ) -> None:
     """Replay TRACEs under policies and compare them."""
     from dovetail.model.cluster import Cluster
-    from dovetail.policies.base import Policy
+    from dovetail.policies.base import at_site
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
     from dovetail.workloads.clean import under_cap
@@ -133,7 +133,7 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            here = chosen.at(site, workload, workload.processors) if isinstance(chosen, Policy) else chosen
+            here = at_site(chosen, site, workload, workload.processors)
             schedule, replay_s = replayed(workload, here, estimate, seed, feedback, every_s, machine, charge)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:

@@ -27,7 +27,7 @@ from dovetail.model.request import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
-from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
+from dovetail.policies.base import Policy, RulePolicy, at_site, is_clairvoyant
 from dovetail.policies.daily import Daily
 from dovetail.policies.solver import Solver
 from dovetail.policies.switch import Switch
@@ -67,8 +67,7 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if isinstance(policy, Policy):
-        policy = policy.at(site, workload, cluster.processors)
+    policy = at_site(policy, site, workload, cluster.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")

@@ -62,10 +62,9 @@ from dovetail.kernels.search import (
 )
 from dovetail.kernels.search import DUE_AT as UNTIL
 from dovetail.kernels.search import URGENT as HELD
-from dovetail.kernels.search import WEIGHT as EARNS
 
-# Rows of the search's space that mean something else here. UNTIL: only what is paid and earned before counts. HELD: the
-# first is 1 if jobs may be held. EARNS: what a job earns in a second.
+# Rows of the search's space that mean something else here; their first numbers are of the pass. UNTIL: only what is
+# paid and earned before counts. HELD: 1 if jobs may be held.
 
 _0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
 
@@ -78,9 +77,8 @@ def _outlay(rule: MoneyRule, run: Run, local: int, at: int, wait: float) -> floa
     """What a job costs if it starts at an instant."""
     ints = rule.space.ints
     job = ints[JOBS, local]
-    earns = rule.space.floats[EARNS, local]
-    length = run.jobs[ESTIMATE, job]
-    return outlay(rule.rates, job, length, at, ints[CAME, local], wait, earns, ints[UNTIL, local])
+    earns, length = rule.tariff * run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
+    return outlay(rule.rates, job, length, at, ints[CAME, local], wait, earns, ints[UNTIL, 0])
 
 
 @inner
@@ -131,12 +129,12 @@ def _spot_money(rule: MoneyRule, cap: Any, run: Run, local: int) -> int:
     here = _outlay(rule, run, local, first, rule.wait)
     if here - floats[LOW, local] <= 1e-6 * abs(here):
         return first
-    earns = floats[EARNS, local]
+    earns = rule.tariff * run.jobs[SIZE, job]
     if rule.tariff > 0.0 and _outlay(rule, run, local, first, 0.0) <= 0.0:
         return first
     floor = min(0.0, (rule.rates.watts[job] * rule.rates.lowest - earns) * length)
     return cheapest(
-        rule.rates, cap, job, length, first, came + rule.hold_s, came, rule.wait, earns, ints[UNTIL, local], floor
+        rule.rates, cap, job, length, first, came + rule.hold_s, came, rule.wait, earns, ints[UNTIL, 0], floor
     )
 
 
@@ -192,12 +190,11 @@ def _best_starts(rule: MoneyRule, cap: Any, run: Run, now: int, n: int, queue: I
     until = NEVER
     if rule.horizon_s < NEVER:
         until = next_change(rule.rates, now + rule.horizon_s)
+    ints[UNTIL, 0] = until
     window = min(n, rule.window)
     for i in range(window):
         job = queue[i]
         ints[JOBS, i], ints[CAME, i], ints[STOOD, i] = job, jobs[ARRIVE, job], jobs[PLACE, job]
-        ints[UNTIL, i] = until
-        rule.space.floats[EARNS, i] = rule.tariff * jobs[SIZE, job]
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, window)
     _best_plan(rule, cap, run, now, window)

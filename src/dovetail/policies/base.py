@@ -61,6 +61,11 @@ def is_clairvoyant(policy: Policy) -> bool:
     return bool(getattr(policy, "clairvoyant", False))
 
 
+def at_site(policy: Policy, site: Site | None, workload: Workload, processors: int) -> Policy:
+    """A policy as it is at a site; one of a user's own that is no Policy stays as it is."""
+    return policy.at(site, workload, processors) if isinstance(policy, Policy) else policy
+
+
 class RulePolicy(Policy):
     """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
 

@@ -17,10 +17,13 @@ from dovetail.model.cluster import PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Workload
+from dovetail.named import yes_no
+from dovetail.optimize.cpsat.model import need_ortools
 from dovetail.optimize.day import Day, Searched, delay_search, in_order, multi_search, segments_of
 from dovetail.optimize.terms import MOST_DECODES, MOST_WINDOW
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ListPolicy
+from dovetail.policies.rates import untold
 from dovetail.units import DAY_S, parse_duration
 
 KNOWN: Final = ("day", "submitted")
@@ -81,16 +84,14 @@ class Daily(Policy):
         """What may stand behind the name, and how each is read."""
         return {
             "known": str, "search": str, "decodes": int, "delay": parse_duration, "deterministic": float,
-            "window": int, "per_node": int, "tomorrow": _yes_no,
+            "window": int, "per_node": int, "tomorrow": yes_no,
         }  # fmt: skip
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Daily:
         if self.site is not None:
             return self
         if site is None:
-            raise SettingError(
-                f"{self.name} plans for profit: `dovetail replay --energy SITE.toml` says what hours cost and earn"
-            )
+            raise SettingError(untold(self.name))
         if site.tariff <= 0:
             raise SettingError(f"{site.name}: there is no profit without a tariff")
         draws = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload)
@@ -99,9 +100,7 @@ class Daily(Policy):
     def decide(self, state: State) -> Plan:
         since = (state.now - self.begin) % DAY_S
         midnight = state.now - since + DAY_S
-        expected = dict(state.standing.expected)
-        if since == 0:
-            expected = self._planned(state, midnight)
+        expected = self._planned(state, midnight) if since == 0 else dict(state.standing.expected)
         more = len(state.waiting) > 0 or len(state.future) > 0
         if self.known == "day":
             starts = [job for job, at in expected.items() if at <= state.now]
@@ -128,7 +127,7 @@ class Daily(Policy):
     def day(self, state: State, midnight: int) -> tuple[Day, Ints]:
         """The problem of the day, and which jobs it has."""
         if self.site is None:
-            raise SettingError(f"{self.name} has not been told of its site")
+            raise SettingError(untold(self.name))
         coming = state.future[state.submit[state.future] < midnight]
         jobs = np.concatenate([state.waiting, coming])
         here = np.concatenate([jobs, state.running])
@@ -143,21 +142,16 @@ class Daily(Policy):
 
     def _searched(self, day: Day, coming: bool, seed: int) -> Searched:
         if self.search == "cp" and coming:
-            from dovetail.optimize.cpsat.day import solve_day
-
-            found = solve_day(day, None, deterministic_s=self.deterministic, window=self.window, seed=seed)
-            return found if found is not None else in_order(day)
+            return self._solved(day, None, seed) or in_order(day)
         first = multi_search(day)
         if self.search == "delay" and coming:
             return delay_search(day, first, decodes=self.decodes, delay_s=self.delay_s)
         if self.search == "relax" and coming:
-            from dovetail.optimize.cpsat.day import solve_day
-
-            return solve_day(day, first, deterministic_s=self.deterministic, window=self.window, seed=seed) or first
+            return self._solved(day, first, seed) or first
         return first
 
+    def _solved(self, day: Day, begin: Searched | None, seed: int) -> Searched | None:
+        need_ortools()
+        from dovetail.optimize.cpsat.day import solve_day
 
-def _yes_no(value: str) -> bool:
-    if value not in ("yes", "no"):
-        raise ValueError("must be yes or no")
-    return value == "yes"
+        return solve_day(day, begin, deterministic_s=self.deterministic, window=self.window, seed=seed)

@@ -29,7 +29,7 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
     """What jobs draw, and what a watt costs at full load (or: the carbon of it), from the first submission to `ahead_s`
     after the last and as long again."""
     if site is None:
-        raise SettingError(_untold(name))
+        raise SettingError(untold(name))
     series, warm = site.price if saves == "cost" else site.carbon, site.temperature_mc
     # Where a job is not, its processors draw what idle ones do.
     watts = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload) / 1000
@@ -64,7 +64,7 @@ def check_varies(site: Site | None, rates: Rates, saves: str) -> None:
 def check_told(rates: Rates, name: str) -> None:
     """Refuse a policy that decides before it has been told of its site."""
     if not len(rates.paid):
-        raise SettingError(_untold(name))
+        raise SettingError(untold(name))
 
 
 def of_jobs(rates: Rates, state: State) -> Rates:
@@ -73,5 +73,6 @@ def of_jobs(rates: Rates, state: State) -> Rates:
     return rates._replace(watts=rates.watts[here])
 
 
-def _untold(name: str) -> str:
+def untold(name: str) -> str:
+    """What to say to who has not told a policy of its site."""
     return f"{name} must know prices: `dovetail replay --energy SITE.toml` tells it, or replay(..., site=...)"

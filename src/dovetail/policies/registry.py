@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.named import in_file, load, make, settings
+from dovetail.named import in_file, load, make, settings, yes_no
 from dovetail.policies.base import Policy
 from dovetail.policies.daily import Daily
 from dovetail.policies.deadline import DeadlineBackfilling
@@ -46,7 +46,7 @@ def policy(text: str) -> Policy:
     if isinstance(made, Conservative):
         known = {"sweep": str}
     elif isinstance(made, DeadlineBackfilling):
-        known = {"guard": _yes_no}
+        known = {"guard": yes_no}
     elif isinstance(made, Solver | Dispatch | Thrift | Daily | MoneyPlanner):
         known = made.settings()
     elif isinstance(made, Switch):
@@ -154,12 +154,6 @@ def _built_in(
 
 def _starve(value: str) -> int | None:
     return None if value == "none" else parse_duration(value)
-
-
-def _yes_no(value: str) -> bool:
-    if value not in ("yes", "no"):
-        raise ValueError("must be yes or no")
-    return value == "yes"
 
 
 def _reserve(value: str) -> int | str:

@@ -24,6 +24,7 @@ from dovetail.errors import PolicyError, SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Ints
+from dovetail.named import yes_no
 from dovetail.optimize.cpsat import solve
 from dovetail.optimize.objective import Objective, Sum, parse
 from dovetail.optimize.problem import NEVER, Problem, Solution, alone, decode, free_beside
@@ -85,7 +86,7 @@ class Solver(Policy):
     def settings(self) -> dict[str, Callable[[str], Any]]:
         """What may stand behind the name, and how each is read."""
         return {
-            "objective": str, "deterministic": float, "extend": float, "window": int, "idle": _yes_or_no,
+            "objective": str, "deterministic": float, "extend": float, "window": int, "idle": yes_no,
             "refine": lambda text: tuple(text.split("+")),
         }  # fmt: skip
 
@@ -185,9 +186,3 @@ def _suited(objective: Objective) -> str:
     if isinstance(objective, Sum):
         objective = max(objective.parts, key=lambda part: part[0])[1]
     return _FIRST.get(type(objective).__name__.lower(), "fcfs")
-
-
-def _yes_or_no(text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise ValueError("must be yes or no")
-    return text == "yes"

@@ -110,14 +110,12 @@ def _replayed(workload: Workload, task: Task, site: Site | None) -> tuple[Schedu
     """The schedule of a task, and the times of its passes if it asks for them."""
     from dovetail.engine.replay import replay
     from dovetail.engine.timing import timed_replay
-    from dovetail.policies.base import Policy
+    from dovetail.policies.base import at_site
     from dovetail.policies.registry import policy
     from dovetail.studies.store import cluster_of
 
     cluster = cluster_of(task.processors, task.cluster)
-    chosen = policy(task.policy)
-    if isinstance(chosen, Policy):
-        chosen = chosen.at(site, workload, cluster.processors)
+    chosen = at_site(policy(task.policy), site, workload, cluster.processors)
     cell, feedback = task.cell, task.feedback
     if task.pass_times:
         return timed_replay(

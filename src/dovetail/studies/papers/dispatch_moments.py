@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import version
 from math import isnan
 from pathlib import Path
 from typing import Final
@@ -22,6 +19,7 @@ from dovetail.optimize.contiguous import positions_lost
 from dovetail.optimize.cpsat.dispatch import solve_dispatch
 from dovetail.optimize.dispatch import WINDOW, DispatchProblem, Limits, dispatch_problem
 from dovetail.optimize.instances import load_problem, save_problem
+from dovetail.studies.papers.kept import file_of, hash_of_code, keep, read_kept
 from dovetail.workloads.streams import beside
 
 SEED: Final = 2021
@@ -154,10 +152,7 @@ class Kept:
 
     def answer(self, path: Path, way: Way) -> Answer | None:
         """The answer to a kept problem; None if it is not there yet."""
-        try:
-            return Answer(**json.loads(self._place(path, way).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+        return read_kept(self._place(path, way), Answer)
 
     def solve(self, path: Path, way: Way) -> Answer:
         """The answer to a kept problem, made if it is not there."""
@@ -169,19 +164,13 @@ class Kept:
             **{key: getattr(found, key) for key in Answer.__dataclass_fields__ if key != "lost"},
             lost=len(positions_lost(problem, found)),
         )
-        with beside(self._place(path, way)) as new:
-            new.write_text(json.dumps(asdict(made)), encoding="utf-8")
+        keep(self._place(path, way), asdict(made))
         return made
 
     def _place(self, path: Path, way: Way) -> Path:
-        matters = (path.read_bytes().decode(), way.model, asdict(way.limits), _code())
-        name = hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
-        return self.folder / f"{way.model}-{name}.json"
+        return file_of(self.folder, way.model, (path.read_bytes().decode(), way.model, asdict(way.limits), _code()))
 
 
 @cache
 def _code() -> str:
-    """Hash of the code that an answer comes from, and the version of the solver."""
-    room = Path(__file__).resolve().parents[2] / "optimize"
-    sources = b"".join(path.read_bytes() for path in sorted(room.rglob("*.py")))
-    return hashlib.sha256(sources + version("ortools").encode()).hexdigest()[:16]
+    return hash_of_code(sorted((Path(__file__).resolve().parents[2] / "optimize").rglob("*.py")))

@@ -7,14 +7,11 @@ scheduler alike. The log does not know the memory of jobs.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
@@ -37,12 +34,12 @@ from dovetail.policies.daily import Daily
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.studies.grid import code_hash
+from dovetail.studies.papers.kept import file_of, hash_of_code, keep, read_kept
 from dovetail.units import DAY_S
 from dovetail.workloads.clean import clean
 from dovetail.workloads.hours import read_hours
 from dovetail.workloads.scenario import apply
 from dovetail.workloads.source import read_workload
-from dovetail.workloads.streams import beside
 
 LOG: Final = "archive/CEA-Curie-2011-2.1-cln.swf.gz"
 WEATHER: Final = "energy/dc-rl_epw_weather.tar.xz/ESP_Granada.084190_SWEC.epw"
@@ -233,10 +230,7 @@ class Kept:
 
     def found(self, case: Case) -> Result | None:
         """The result of a case; None if it is not there yet."""
-        try:
-            return Result(**json.loads(self._place(case).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            return None
+        return read_kept(self._place(case), Result)
 
     def make(self, traces: Path, cases: Sequence[Case], say: Callable[[str], None]) -> None:
         """Make what is not there, one process for each processor. Break it off at any moment; it goes on from there."""
@@ -248,27 +242,22 @@ class Kept:
             waiting = {pool.submit(_made, str(traces), asdict(case)): case for case in missing}
             for done, future in enumerate(as_completed(waiting), 1):
                 case, result = waiting[future], future.result()
-                with beside(self._place(case)) as new:
-                    new.write_text(json.dumps(result), encoding="utf-8")
+                keep(self._place(case), result)
                 say(
                     f"{done} of {len(missing)}: {case.way}, {case.season}, {case.plant}: {result['cpu_s']:.0f} s of CPU"
                 )
 
     def _place(self, case: Case) -> Path:
-        matters = json.dumps([asdict(case), _code()], sort_keys=True)
-        return self.folder / f"profit-{hashlib.sha256(matters.encode()).hexdigest()[:24]}.json"
+        return file_of(self.folder, "profit", [asdict(case), _code()])
 
 
 def _made(traces: str, case: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(run(Path(traces), Case(**case)))
 
 
-_SOURCES: Final = ("energy/*.py", "workloads/clean.py", "workloads/scenario.py", "studies/papers/profit_runs.py")
+_SOURCES: Final = ("workloads/clean.py", "workloads/scenario.py", "studies/papers/profit_runs.py")
 
 
 @cache
 def _code() -> str:
-    """Hash of the code that a result comes from, and the version of the solver."""
-    home = Path(__file__).resolve().parents[2]
-    sources = b"".join(path.read_bytes() for pattern in _SOURCES for path in sorted(home.glob(pattern)))
-    return hashlib.sha256(sources + code_hash().encode() + version("ortools").encode()).hexdigest()[:16]
+    return hash_of_code(map(Path(__file__).resolve().parents[2].joinpath, _SOURCES), code_hash())
