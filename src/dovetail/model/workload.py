@@ -197,17 +197,28 @@ class Workload:
         return np.where(own >= 0, own, otherwise)
 
     def digest(self) -> str:
-        """SHA-256 over the columns that a replay reads. Same digest, same jobs."""
+        """SHA-256 over all that is known of the jobs: every column but `line`, and the names behind numbers.
+
+        A column of nothing but -1 says no more than one that is not there; such are left out. So the same jobs have
+        the same digest, whatever kind of file they were read from.
+        """
         return self._digest
 
     @cached_property
     def _digest(self) -> str:
         h = hashlib.sha256()
-        asked: tuple[str, ...] = ("units", "per_node", "exclusive", "feature", "gpu_share")
-        asked += tuple(sorted(name for name in self.columns if name.startswith(UNIT)))
-        for name in (*REQUIRED, "user", "after", "think_s", "deadline_s", *asked):
-            if name in self.columns:
-                h.update(name.encode())
-                h.update(self.columns[name].astype("<i8", copy=False).tobytes())
-        h.update("".join(f"{name}\n" for name in self.names.get("feature", ())).encode())
+        for name, values in sorted(self.columns.items()):
+            if name != "line" and bool(np.any(values != -1)):
+                kind = values.dtype.newbyteorder("<")
+                h.update(_framed(name, kind.str, len(values)))
+                h.update(values.astype(kind, copy=False).tobytes())
+        for name, known in sorted(self.names.items()):
+            if known:
+                h.update(_framed(name, *known))
         return h.hexdigest()
+
+
+def _framed(*parts: str | int) -> bytes:
+    """Texts and numbers as bytes that no other parts would give: their number first, and of each its length."""
+    texts = [str(part).encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join(b"%d:%s" % (len(text), text) for text in (str(len(texts)).encode(), *texts))
