@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dovetail.kernels.compile import source_hash
 from tests.conftest import ROOT
 
 CALLER = '''
@@ -63,3 +64,14 @@ def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
     edited = _run(tmp_path)
     assert edited[0] != first[0]
     assert edited[1:] == (False, 0, 7, 1)
+
+
+def test_so_is_one_in_a_sub_folder(tmp_path: Path) -> None:
+    (tmp_path / "passes" / "deep").mkdir(parents=True)
+    seen = {source_hash(tmp_path)}
+    for name, text in (("a.py", "1"), ("passes/a.py", "1"), ("passes/deep/a.py", "1"), ("passes/deep/a.py", "2")):
+        (tmp_path / name).write_text(text)
+        seen.add(source_hash(tmp_path))
+    assert len(seen) == 5
+    (tmp_path / "passes" / "a.py").rename(tmp_path / "passes" / "b.py")
+    assert source_hash(tmp_path) not in seen
