@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dovetail.model.workload import NAMED, OPTIONAL, REQUIRED, UNIT, Provenance, Step, Workload
+from dovetail.model.workload import NAMED, OPTIONAL, REQUIRED, UNIT, Column, Provenance, Step, Workload
 from dovetail.workloads.eurora import FIELDS as EURORA
 from dovetail.workloads.parquet import write_parquet
 from dovetail.workloads.source import read_workload
@@ -20,7 +20,7 @@ COLUMNS = (*REQUIRED, *OPTIONAL, f"{UNIT}gpus", f"{UNIT}memory_gb")
 
 def full(**changes: object) -> Workload:
     """Four jobs of which everything is known, and the names of all that can have one."""
-    columns = {name: 100 * place + 7 * np.arange(4) for place, name in enumerate(COLUMNS, 1)}
+    columns: dict[str, Column] = {name: 100 * place + 7 * np.arange(4) for place, name in enumerate(COLUMNS, 1)}
     columns |= {name: np.array([0, 1, 1, 0]) for name in NAMED}
     columns["cpu_s"] = columns["cpu_s"] + 0.25
     columns["status"] = np.array([1, 0, 1, 5])

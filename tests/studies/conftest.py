@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dovetail.studies.grid import plain
 from dovetail.studies.store import Store
+from dovetail.studies.task import plain
 from dovetail.studies.work import run_batch
 from tests.studies.small import prepared, written
 

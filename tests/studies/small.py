@@ -6,10 +6,11 @@ from pathlib import Path
 
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import engine
-from dovetail.studies.grid import Task, plain, tasks_of
+from dovetail.studies.grid import tasks_of
 from dovetail.studies.runner import Outcome, run_missing, warm_up
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task, plain
 from dovetail.studies.work import run_batch
 
 SMALL = """\

@@ -15,8 +15,8 @@ from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
 from dovetail.policies.registry import policy
 from dovetail.studies.content import IN_RUNS, content, of_schedules
-from dovetail.studies.grid import Task, plain
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task, plain
 from dovetail.studies.work import run_batch
 from dovetail.workloads.swf import write_swf
 from dovetail.workloads.synthetic import lublin

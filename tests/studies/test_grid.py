@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -14,13 +12,13 @@ import pytest
 from dovetail.errors import InputError
 from dovetail.model.workload import Workload
 from dovetail.studies import grid
-from dovetail.studies.grid import Task, from_plain, plain, tasks_of
+from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task, from_plain, plain
 from dovetail.studies.work import run_batch
 from dovetail.workloads.swf import write_swf
 from dovetail.workloads.synthetic import lublin
-from tests.conftest import ROOT
 from tests.studies.small import SMALL, prepared, written
 
 
@@ -165,16 +163,15 @@ def test_a_name_changes_with_all_that_matters_and_nothing_else(tmp_path: Path, m
         replace(first, feedback=True),
         replace(first, keep="metrics"),
         replace(first, code="2"),
+        replace(first, ortools="9"),
     ]
-    assert len({first.name, *(task.name for task in others)}) == 12
-    assert replace(first, policy="/elsewhere/x.py:Y").name == first.name
-    monkeypatch.setattr(grid, "ROOMS", ("model",))
-    grid.code_hash.cache_clear()
+    assert len({first.name, *(task.name for task in others)}) == 13
+    assert replace(first, policy="/elsewhere/x.py:Y", estimate="/elsewhere/x.py:Y", site="/x.toml").name == first.name
+    monkeypatch.setattr("dovetail.studies.task.FORMAT", 3)
     assert cells(trace(tmp_path))[0].name != first.name
-    grid.code_hash.cache_clear()
 
 
-def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:
+def test_a_policy_of_the_user_is_named_by_what_it_does(tmp_path: Path) -> None:
     def names(text: str) -> list[str]:
         (tmp_path / "mine.py").write_text(text)
         study = 'name = "x"\npolicies = ["mine.py:Mine"]\n[[traces]]\ngenerate = {jobs = 9, processors = 4}\n'
@@ -183,7 +180,7 @@ def test_a_policy_of_the_user_is_named_by_its_text(tmp_path: Path) -> None:
     text = (
         "from dovetail import Plan, Policy\nclass Mine(Policy):\n    def decide(self, state):\n        return Plan()\n"
     )
-    assert names(text) == names(text) != names(text + "# changed\n")
+    assert names(text) == names(text + "# said\n") != names(text.replace("Plan()", "Plan([])"))
 
 
 def test_files_that_could_be_mistaken_are_refused(tmp_path: Path) -> None:
@@ -214,7 +211,7 @@ def test_so_is_an_estimate(tmp_path: Path) -> None:
         task("class Half:\n" + two)
     text = "from dovetail.predict.base import Predictor\nclass Half(Predictor):\n" + two
     first = task(text)
-    assert first.name == task(text).name != task(text + "# changed\n").name
+    assert first.name == task(text).name != task(text.replace("pass", "self.seen = job")).name
     assert (first.cell.estimate, first.estimate) == ("mine.py:Half", f"{tmp_path}/mine.py:Half")
     store = Store(tmp_path / "a.store")
     (now,) = prepared(tmp_path / "study.toml", store)
@@ -225,23 +222,3 @@ def test_so_is_an_estimate(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(text)
     (after,) = run_batch(str(store.path), [plain(now)])
     assert "has changed since the study began" in after["error"]
-
-
-def test_no_run_uses_what_is_not_hashed(tmp_path: Path) -> None:
-    """In a process of its own: after a run, none of those files is loaded, and all of them exist."""
-    root = Path(grid.__file__).parent.parent
-    assert [name for name in grid.NOT_USED if not (root / name).is_file()] == []
-    script = f"""
-import sys
-from pathlib import Path
-from dovetail.studies.grid import NOT_USED, plain
-from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
-from tests.studies.small import prepared
-store = Store({str(tmp_path / "s.store")!r})
-tasks = prepared(Path({str(trace(tmp_path, head="feedback = true"))!r}), store)
-assert not run_batch(str(store.path), [plain(tasks[0])])[0]["error"]
-print([name for name in NOT_USED if "dovetail." + name[:-3].replace("/", ".") in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -17,7 +17,7 @@ from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.studies.executors import engine
-from dovetail.studies.grid import Task, tasks_of
+from dovetail.studies.grid import tasks_of
 from dovetail.studies.papers import list_tables, ties
 from dovetail.studies.papers.packing_table_2 import every_line, more_tasks
 from dovetail.studies.papers.page import Runs
@@ -38,6 +38,7 @@ from dovetail.studies.papers.reproduce import run_tasks
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, TABLE_2, TABLE_II, Place, Table
 from dovetail.studies.spec import placed, read_study
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task
 from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 

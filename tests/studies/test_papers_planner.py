@@ -17,7 +17,6 @@ from dovetail.metrics import af_s, outcomes
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Task
 from dovetail.studies.papers import planner_said as said
 from dovetail.studies.papers import planner_table_2
 from dovetail.studies.papers.page import Page, Runs
@@ -27,6 +26,7 @@ from dovetail.studies.papers.registry import find
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, P2SF_PLUS, TABLE_2_CP, Place
 from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task
 from tests.conftest import ROOT
 from tests.studies.small import ran
 

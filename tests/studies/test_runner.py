@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.studies.executors import Engine, engine
-from dovetail.studies.grid import Cell, Task
 from dovetail.studies.runner import batches
 from dovetail.studies.store import Store
+from dovetail.studies.task import Cell, Task
 from tests.studies.small import prepared, run, written
 
 DOVETAIL = Path(sys.executable).with_name("dovetail")

@@ -9,8 +9,9 @@ import pytest
 
 from dovetail.errors import InputError
 from dovetail.metrics.energy import of_energy
-from dovetail.studies.grid import plain, tasks_of
+from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import read_study
+from dovetail.studies.task import plain
 from dovetail.studies.work import run_batch
 from dovetail.workloads.sites import read_site
 from tests.studies.small import ran, written

@@ -18,11 +18,13 @@ from dovetail.errors import InputError
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.referee import assert_valid
-from dovetail.studies.grid import Task, plain
+from dovetail.studies.content import content
+from dovetail.studies.runner import tell_of_earlier
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
-from dovetail.studies.work import run_batch
+from dovetail.studies.task import Task, plain
+from dovetail.studies.work import run_batch, worker_code
 from tests.reports.nodes import MIXED, placed, random_jobs
-from tests.studies.small import prepared, written
+from tests.studies.small import SMALL, prepared, ran, written
 
 
 @pytest.fixture(scope="module")
@@ -249,3 +251,34 @@ def test_a_damaged_run_is_named(filled: tuple[Store, list[Task]], tmp_path: Path
     for read in (store.frame, store.digest, lambda: store.schedule(filled[1][0].name)):
         with pytest.raises(InputError, match="not a run, or damaged"):
             read()
+
+
+def test_a_store_of_an_earlier_version_says_so(tmp_path: Path) -> None:
+    """Runs by other code, and runs without a format, as they were before there was one."""
+    store, tasks = ran(tmp_path, SMALL.replace('spans = ["all", "each 12h"]\n', ""))
+    names = [task.name for task in tasks]
+    said: list[str] = []
+    tell_of_earlier(store, said.append)
+    assert (store.earlier(worker_code()), said) == (set(), [])
+    assert not content(store).notes
+    for name, change in ((names[0], {"code": "0" * 16}), (names[1], {"format": 1})):
+        path = store.path / "runs" / f"{name}.parquet"
+        pl.read_parquet(path).with_columns(**{key: pl.lit(value) for key, value in change.items()}).write_parquet(path)
+    bare = store.path / "runs" / f"{names[2]}.parquet"
+    pl.read_parquet(bare).drop("format").write_parquet(bare)
+    (store.path / "index.parquet").unlink()
+    assert store.earlier(worker_code()) == set(names[:3])
+    tell_of_earlier(store, said.append)
+    assert said == [
+        f"{store.path} has 3 runs by an earlier version of Dovetail. They are not used: their cells are run anew."
+        " docs/store.md says how to delete them."
+    ]
+    first = f"3 of {len(names)} runs were made by an earlier version of Dovetail. `dovetail study run` makes them anew."
+    assert content(store).notes == (first,)
+    for name in names[3:]:
+        (store.path / "runs" / f"{name}.parquet").unlink()
+    for name in names[:2]:
+        path = store.path / "runs" / f"{name}.parquet"
+        pl.read_parquet(path).drop("format").write_parquet(path)
+    (store.path / "index.parquet").unlink()
+    assert store.earlier(worker_code()) == set(names[:3])

@@ -30,6 +30,8 @@ def report_command(
     from dovetail.studies.store import Store
 
     shown = content(Store(store), pair, command=f"dovetail report {store.name}" + (f" --pair {pair}" if pair else ""))
+    for note in shown.notes:
+        say(note)
     write(shown, out)
     told(out, as_json)
 

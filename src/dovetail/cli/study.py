@@ -17,10 +17,10 @@ from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
     from dovetail.reports.content import Case
-    from dovetail.studies.grid import Task
     from dovetail.studies.runner import Outcome, Standing
     from dovetail.studies.spec import Study
     from dovetail.studies.store import Store
+    from dovetail.studies.task import Task
 
 app = typer.Typer(no_args_is_help=True, help="Many replays from one file: plan, run, and look at the results.")
 
@@ -89,7 +89,10 @@ def results_command(
     from dovetail.studies.content import content
     from dovetail.studies.store import Store
 
-    for case in content(Store(store), pair).cases:
+    shown = content(Store(store), pair)
+    for note in shown.notes:
+        say(note)
+    for case in shown.cases:
         if not as_json:
             _show_case(case)
             continue
@@ -144,13 +147,14 @@ def _prepare(path: Path, store: Store) -> tuple[Study, list[Task], dict[str, flo
     """Read a study, put its workloads into the store, and estimate what each cell costs."""
     from dovetail.studies.cost import costs
     from dovetail.studies.grid import tasks_of
-    from dovetail.studies.runner import warm_up
+    from dovetail.studies.runner import tell_of_earlier, warm_up
     from dovetail.studies.spec import read_study
 
     study = read_study(path)
     store.create()
     tasks = tasks_of(study, path, store.keep)
     there = store.names()
+    tell_of_earlier(store, say)
     warm_up([task for task in tasks if task.name not in there], say)
     return study, tasks, costs(tasks, store)
 

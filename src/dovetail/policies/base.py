@@ -46,6 +46,8 @@ class Policy(ABC):
     """Whether it is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
     needs_site: ClassVar[bool] = False
     """Whether it cannot decide before it has been told of a site (`at`)."""
+    by_solver: ClassVar[bool] = False
+    """Whether OR-Tools decides: another version of it may decide otherwise."""
 
     @abstractmethod
     def decide(self, state: State) -> Plan:

@@ -80,6 +80,10 @@ class Daily(Policy):
     def clairvoyant(self) -> bool:  # type: ignore[override]
         return self.known == "day"
 
+    @property
+    def by_solver(self) -> bool:  # type: ignore[override]
+        return self.search in ("relax", "cp")
+
     def settings(self) -> dict[str, Callable[[str], Any]]:
         """What may stand behind the name, and how each is read."""
         return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from dovetail.errors import PolicyError, SettingError
 from dovetail.model.cluster import Cluster
@@ -37,6 +37,7 @@ class Dispatch(Policy):
     most: float = 16.0
     clock: str = "work"
     name: str = "pcp21"
+    by_solver: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.model not in MODELS:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,7 @@ class Solver(Policy):
     idle: bool = False
     refine: tuple[str, ...] = ()
     name: str = "cp"
+    by_solver: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         parse(self.objective)

@@ -46,6 +46,10 @@ class Switch(Policy):
         """Whether one of them watches the clock."""
         return any(getattr(one, "timed", False) for one in self.inner)
 
+    @property
+    def by_solver(self) -> bool:  # type: ignore[override]
+        return any(one.by_solver for one in self.inner)
+
     def settings(self, named: Callable[[str], Policy]) -> dict[str, Callable[[str], Any]]:
         """What may stand behind the name. A policy's own settings are written NAME;SETTING=VALUE;..."""
 

@@ -19,6 +19,7 @@ from dovetail.metrics.summary import summarize
 from dovetail.model.schedule import Schedule
 from dovetail.reports.content import Case, Content, Entry
 from dovetail.studies.store import FACTS, Store, cluster_of
+from dovetail.studies.work import worker_code
 from dovetail.units import duration
 
 PAIRINGS: Final = ("runs", "weeks", "users")
@@ -56,6 +57,9 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
     notes = []
     if gone := len(about["runs"]) - len(rows):
         notes.append(f"{gone:,} of {len(about['runs']):,} cells are missing: they failed or have not run yet.")
+    if old := len(store.earlier(worker_code()) & by_name.keys()):
+        made = f"{old:,} of {len(rows):,} runs were made by an earlier version of Dovetail"
+        notes.append(f"{made}. `dovetail study run` makes them anew.")
     if (counting := rows[0]["counting"]) != "all":
         notes.append(f"Metrics over jobs count by the rule `{counting}`; pictures show all jobs.")
     if rows[0]["feedback"]:

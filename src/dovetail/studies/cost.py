@@ -9,8 +9,8 @@ from statistics import median
 from dovetail.engine.replay import replay
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Task
 from dovetail.studies.store import Store, cluster_of
+from dovetail.studies.task import Task
 
 PROBE = 500
 """Jobs of a probe, taken from the middle of a workload, where the queue is more like the usual one."""

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
 from os.path import expandvars
 from pathlib import Path
-from typing import Any
 
 from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
+from dovetail.policies.registry import policy as policy_named
+from dovetail.studies.identity import hash_of_files, ortools_version
 from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
 from dovetail.studies.store import nodes_text
+from dovetail.studies.task import Cell, Task
+from dovetail.studies.work import worker_code
 from dovetail.units import parse_duration
 from dovetail.workloads.clean import clean, fits_nodes
 from dovetail.workloads.clusters import cluster_named
@@ -25,20 +25,8 @@ from dovetail.workloads.sites import read_site
 from dovetail.workloads.source import read_workload
 from dovetail.workloads.synthetic import lublin
 
-ROOMS = (
-    "units.py", "named.py", "model", "kernels", "energy", "optimize", "predict", "policies", "engine", "metrics",
-    "studies/work.py",
-)  # fmt: skip
-"""The code that matters: an edit in any of these may change a schedule or a metric."""
-
 MOST_CELLS = 1_000_000
 """Cells of a study: more would not end in a year."""
-
-NOT_USED = (
-    "engine/contract.py", "engine/fairstart.py", "kernels/comparators.py", "metrics/comparison.py", "metrics/groups.py",
-    "optimize/search.py",
-)  # fmt: skip
-"""Files in ROOMS that no run uses."""
 
 
 class _ScenarioError(SettingError):
@@ -49,88 +37,15 @@ class _ScenarioError(SettingError):
         super().__init__(rule)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One combination, as tables name it."""
-
-    trace: str
-    scenario: str
-    """What was done to the trace: transforms, separated by blanks; empty for the trace as it is."""
-    span: str
-    policy: str
-    estimate: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class Task:
-    """One cell with all that a worker needs to run it, in plain values. Its name tells it from all others."""
-
-    cell: Cell
-    code: str
-    workload_sha256: str
-    processors: int
-    jobs: int
-    policy: str
-    """The policy as the registry reads it: its file, if it has one, by an absolute path."""
-    policy_sha256: str
-    """Hash of the files that the policy names; empty for a built-in policy."""
-    estimate: str
-    """The estimate as its registry reads it."""
-    estimate_sha256: str
-    """Hash of the file that the estimate names; empty for a built-in one."""
-    counting: str
-    feedback: bool
-    every_s: int
-    keep: str
-    pass_times: bool
-    cluster: str = ""
-    """The nodes, as store.nodes_text writes them; empty: processors are only counted."""
-    site: str = ""
-    """The file of the site; empty: nobody asks what energy costs."""
-    site_sha256: str = ""
-    """Hash of what it says."""
-
-    @cached_property
-    def name(self) -> str:
-        """Hash of the cell and of the code that matters. Where a user's file lies is not part of it."""
-        matters = {key: value for key, value in asdict(self).items() if key not in ("policy", "estimate", "site")}
-        for added in ("cluster", "site_sha256"):  # runs without are called as they were before there were any
-            if not matters[added]:
-                del matters[added]
-        return hashlib.sha256(json.dumps(matters, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def plain(task: Task) -> dict[str, Any]:
-    """A task as values that any executor can carry; `from_plain` is the way back."""
-    return asdict(task)
-
-
-def from_plain(values: dict[str, Any]) -> Task:
-    return Task(**{**values, "cell": Cell(**values["cell"])})
-
-
-@cache
-def code_hash() -> str:
-    """Hash of the code that matters."""
-    h = hashlib.sha256()
-    root = Path(__file__).resolve().parent.parent
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*.py")) or [root / room]:
-            if (name := path.relative_to(root).as_posix()) not in NOT_USED:
-                h.update(name.encode())
-                h.update(path.read_bytes())
-    return h.hexdigest()[:16]
-
-
 def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> list[Task]:
     """All tasks of a study that was read from `path`, in the order of its lists.
 
     Each workload is given to `keep` before the first task that names it is made.
     """
-    folder, code = path.resolve().parent, code_hash()
+    folder, code = path.resolve().parent, worker_code()
     texts = {name: placed(name, folder) for name in (*study.policies, *study.estimates)}
     named = {name: (text, hash_of_files(text)) for name, text in texts.items()}
+    solvers = {name: _solver(*named[name]) for name in study.policies}
     common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
@@ -155,7 +70,8 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                             if _wanted(cell, study, used):
                                 facts = (code, workload.digest(), workload.processors, len(workload))
                                 whose = (*named[policy], *named[estimate])
-                                tasks.append(Task(cell, *facts, *whose, *common, study.pass_times, nodes, *site))
+                                task = Task(cell, *facts, *whose, *common, study.pass_times, nodes, *site)
+                                tasks.append(replace(task, ortools=ortools_version() if whose[3] else solvers[policy]))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
             line = line_of(text, ("traces", position), given)
@@ -164,6 +80,11 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
             raise InputError(path, line, f"trace {trace.label!r}: {error}") from error
     _check_rules(study, path, used, tasks)
     return tasks
+
+
+def _solver(policy: str, files: str) -> str:
+    """The version of OR-Tools where it decides. A user's file may call whatever it likes, so it may decide there."""
+    return ortools_version() if files or policy_named(policy).by_solver else ""
 
 
 def _place(path: str) -> str:
@@ -268,11 +189,3 @@ def _check_rules(study: Study, path: Path, used: set[int], tasks: list[Task]) ->
             raise InputError(path, line, f"this {kind} rule is about no cell: check its patterns (* and ?)")
     if not tasks:
         raise InputError(path, 0, "the rules leave no cell")
-
-
-def hash_of_files(text: str) -> str:
-    """Hash of the user's files that the text of a policy or an estimate names."""
-    files = [part.rpartition("=")[2] for part in text.split(":") if part.endswith(".py")]
-    if not files:
-        return ""
-    return hashlib.sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()[:16]

@@ -12,9 +12,9 @@ from typing import Any
 from dovetail.engine.replay import compiled, warm
 from dovetail.policies.registry import policy
 from dovetail.studies.executors import RETRIES, Engine, ExecutorError
-from dovetail.studies.grid import Task, plain
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
+from dovetail.studies.task import Task, plain
+from dovetail.studies.work import run_batch, worker_code
 
 Batch = list[Task]
 
@@ -51,6 +51,15 @@ def warm_up(tasks: Sequence[Task], say: Callable[[str], None]) -> None:
         say("Compiling the kernels for this machine, once: about half a minute, or a minute for nodes.")
     for one, nodes in policies:
         warm(one, nodes)
+
+
+def tell_of_earlier(store: Store, say: Callable[[str], None]) -> None:
+    """Say which runs of a store are of no use any more."""
+    if old := len(store.earlier(worker_code())):
+        say(
+            f"{store.path} has {old:,} {'run' if old == 1 else 'runs'} by an earlier version of Dovetail. They are not"
+            " used: their cells are run anew. docs/store.md says how to delete them."
+        )
 
 
 def run_missing(

@@ -27,6 +27,7 @@ from dovetail.model.cluster import Cluster, NodeKind
 from dovetail.model.request import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, SetAside, Workload
+from dovetail.studies.task import FORMAT
 from dovetail.workloads.parquet import read_parquet, write_parquet
 from dovetail.workloads.streams import beside
 
@@ -44,9 +45,9 @@ VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions", *PASS_TIME
 """Columns that differ from one execution to the next; all others are the same bytes each time."""
 
 FACTS: Final = (
-    "run", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256", "policy_sha256",
-    "estimate_sha256", "processors", "cluster", "counting", "feedback", "every_s", "keep", "clairvoyant", "passes",
-    *VOLATILE,
+    "run", "format", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256",
+    "policy_sha256", "estimate_sha256", "ortools", "processors", "cluster", "counting",
+    "feedback", "every_s", "keep", "clairvoyant", "passes", *VOLATILE,
 )  # fmt: skip
 """Columns that are no metrics."""
 
@@ -128,6 +129,16 @@ class Store:
             with beside(index) as new:
                 known.write_parquet(new)
         return known if names is None else known.filter(pl.col("run").is_in(list(names)))
+
+    def earlier(self, code: str) -> set[str]:
+        """The runs that were made by an earlier version: by other code than a worker's today, or named otherwise."""
+        import polars as pl
+
+        frame = self.frame()
+        if "format" not in frame.columns:
+            return set(frame["run"])
+        now = (pl.col("format") == FORMAT).fill_null(False) & (pl.col("code") == code)
+        return set(frame.filter(~now)["run"])
 
     def schedule(self, name: str) -> Schedule | None:
         """The schedule of a run; None if its starts were not kept."""

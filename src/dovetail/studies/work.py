@@ -8,6 +8,7 @@ import platform
 import resource
 import time
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from dovetail.engine.timing import PassTimes
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Ints, Workload
-    from dovetail.studies.grid import Task
+    from dovetail.studies.task import Task
 
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -34,9 +35,17 @@ def one_thread() -> None:
         os.environ.setdefault(name, "1")
 
 
+@cache
+def worker_code() -> str:
+    """Hash of the code that a worker runs: this file and all modules of ours that it imports."""
+    from dovetail.studies.identity import code_hash
+
+    return code_hash(Path(__file__))
+
+
 def _tried(store: str, values: dict[str, Any]) -> dict[str, Any]:
     from dovetail.errors import DovetailError
-    from dovetail.studies.grid import from_plain
+    from dovetail.studies.task import from_plain
 
     task = from_plain(values)
     clock, error = time.process_time(), ""
@@ -57,15 +66,19 @@ def _run(path: Path, task: Task) -> None:
     from dovetail.errors import DovetailError
     from dovetail.metrics import summarize
     from dovetail.metrics.energy import of_energy
-    from dovetail.predict.known import is_known
-    from dovetail.studies.grid import code_hash, hash_of_files
+    from dovetail.predict.known import estimates, is_known
+    from dovetail.studies.identity import hash_of_files, ortools_version
     from dovetail.studies.store import Store, nodes_text
+    from dovetail.studies.task import FORMAT
     from dovetail.workloads.sites import read_site
 
-    if task.code != code_hash():
+    if task.code != worker_code():
         raise DovetailError("this worker has another version of Dovetail than the command that sent it the cell")
     if (task.policy_sha256, task.estimate_sha256) != (hash_of_files(task.policy), hash_of_files(task.estimate)):
         raise DovetailError("a file of the policy or the estimate has changed since the study began; run it again")
+    if task.ortools and task.ortools != ortools_version():
+        here = ortools_version() or "not installed"
+        raise DovetailError(f"this cell was made for OR-Tools {task.ortools}; where this worker runs, it is {here}")
     store = Store(path)
     workload = store.workload(task.workload_sha256)
     site = read_site(Path(task.site)) if task.site else None
@@ -78,8 +91,12 @@ def _run(path: Path, task: Task) -> None:
         metrics |= of_energy(schedule, site)
     row = {
         "run": task.name,
+        "format": FORMAT,
         **asdict(task.cell),
-        **{key: getattr(task, key) for key in ("code", "workload_sha256", "policy_sha256", "estimate_sha256")},
+        **{
+            key: getattr(task, key)
+            for key in ("code", "workload_sha256", "policy_sha256", "estimate_sha256", "ortools")
+        },
         **{key: getattr(task, key) for key in ("processors", "counting", "feedback", "every_s", "keep")},
         "clairvoyant": schedule.clairvoyant,
         "passes": schedule.passes,
@@ -100,7 +117,9 @@ def _run(path: Path, task: Task) -> None:
             promised = getattr(schedule, key)
             starts[key] = promised if bool(np.any(promised >= 0)) else None
         starts["accepted"] = schedule.accepted if len(schedule.accepted) else None
-        starts["said"] = None if is_known(schedule.estimate) else schedule.said
+        # A policy that knows the future was told run times, whatever the estimate.
+        told = estimates(workload, schedule.estimate) if is_known(schedule.estimate) else None
+        starts["said"] = None if told is not None and np.array_equal(told, schedule.said) else schedule.said
         if schedule.placement is not None:
             starts |= {"node": schedule.placement.node, "devices": schedule.placement.devices}
     store.write(task.name, row, metrics, starts)

@@ -9,8 +9,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.errors import InputError
-from dovetail.studies.grid import Task
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

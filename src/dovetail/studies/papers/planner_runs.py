@@ -10,10 +10,10 @@ from dovetail.model.schedule import Schedule
 from dovetail.optimize.objective import OBJECTIVES, Sum, parse
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Task
 from dovetail.studies.papers.page import Runs
 from dovetail.studies.papers.recompute import measured, schedule
 from dovetail.studies.papers.tables import P2SF_PLUS, TABLE_2, TABLE_2_CP, Place
+from dovetail.studies.task import Task
 
 BASE: Final = "list-reg"
 ALL: Final = "all"

@@ -33,8 +33,8 @@ from dovetail.policies.base import Policy
 from dovetail.policies.daily import Daily
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import code_hash
 from dovetail.studies.papers.kept import file_of, hash_of_code, keep, read_kept
+from dovetail.studies.work import worker_code
 from dovetail.units import DAY_S
 from dovetail.workloads.clean import clean
 from dovetail.workloads.hours import read_hours
@@ -260,4 +260,4 @@ _SOURCES: Final = ("workloads/clean.py", "workloads/scenario.py", "studies/paper
 
 @cache
 def _code() -> str:
-    return hash_of_code(map(Path(__file__).resolve().parents[2].joinpath, _SOURCES), code_hash())
+    return hash_of_code(map(Path(__file__).resolve().parents[2].joinpath, _SOURCES), worker_code())

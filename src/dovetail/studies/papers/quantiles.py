@@ -16,10 +16,10 @@ from dovetail.metrics.exact import Floats
 from dovetail.metrics.jobs import Outcomes, slowdowns
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
-from dovetail.studies.grid import Task
 from dovetail.studies.papers.page import LOGS, Page, Runs, Statement, facts_of, filled, grid, held, made_with, stated
 from dovetail.studies.papers.recompute import OURS, schedule
 from dovetail.studies.papers.tables import METRICS
+from dovetail.studies.task import Task
 from dovetail.units import WEEK_S
 
 NAME: Final = "quantiles"

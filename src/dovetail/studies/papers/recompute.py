@@ -12,9 +12,9 @@ import numpy.typing as npt
 from dovetail.errors import InputError
 from dovetail.metrics import Outcomes, af_s, awf_s, bsld, counted, pasf_s
 from dovetail.model.schedule import Schedule
-from dovetail.studies.grid import Task
 from dovetail.studies.papers.tables import ESTIMATES, TRACES, UNAVAILABLE, Place, Table
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task
 
 Mask = npt.NDArray[np.bool_]
 

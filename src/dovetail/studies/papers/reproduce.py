@@ -13,12 +13,13 @@ from typing import Any
 from dovetail.errors import DovetailError
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine
-from dovetail.studies.grid import Task, tasks_of
+from dovetail.studies.grid import tasks_of
 from dovetail.studies.papers.page import Page, Runs, log_at
 from dovetail.studies.papers.registry import Reproduction
-from dovetail.studies.runner import Standing, run_missing, warm_up
+from dovetail.studies.runner import Standing, run_missing, tell_of_earlier, warm_up
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
+from dovetail.studies.task import Task
 from dovetail.workloads.streams import beside
 
 VARIABLE = "DOVETAIL_TRACES"
@@ -48,6 +49,7 @@ def run_tasks(
     """Run the tasks whose runs are not in the store; how many they were."""
     there = runs.store.names()
     missing = [task for task in runs.tasks if task.name not in there]
+    tell_of_earlier(runs.store, say)
     if missing:
         warm_up(missing, say)
         outcome = run_missing(missing, runs.store, engine, costs(missing, runs.store), tell)
