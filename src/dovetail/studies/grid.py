@@ -45,7 +45,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     folder, code = path.resolve().parent, worker_code()
     texts = {name: placed(name, folder) for name in (*study.policies, *study.estimates)}
     named = {name: (text, hash_of_files(text)) for name, text in texts.items()}
-    solvers = {name: _solver(*named[name]) for name in study.policies}
+    solvers = {name: _solver(text, files, name in study.policies) for name, (text, files) in named.items()}
     common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
@@ -71,7 +71,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
                                 facts = (code, workload.digest(), workload.processors, len(workload))
                                 whose = (*named[policy], *named[estimate])
                                 task = Task(cell, *facts, *whose, *common, study.pass_times, nodes, *site)
-                                tasks.append(replace(task, ortools=ortools_version() if whose[3] else solvers[policy]))
+                                tasks.append(replace(task, ortools=solvers[policy] or solvers[estimate]))
         except DovetailError as error:
             text = path.read_text(encoding="utf-8")
             line = line_of(text, ("traces", position), given)
@@ -82,9 +82,9 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     return tasks
 
 
-def _solver(policy: str, files: str) -> str:
+def _solver(text: str, files: str, decides: bool) -> str:
     """The version of OR-Tools where it decides. A user's file may call whatever it likes, so it may decide there."""
-    return ortools_version() if files or policy_named(policy).by_solver else ""
+    return ortools_version() if files or (decides and policy_named(text).by_solver) else ""
 
 
 def _place(path: str) -> str:
