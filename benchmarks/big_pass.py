@@ -14,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dovetail.kernels import run as layout
-from dovetail.kernels.counted import new_counted
-from dovetail.kernels.profile import FITS, HOLES
-from dovetail.kernels.step import step
+from dovetail.io.read import read_workload
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.processors import new_counted
+from dovetail.kernels.machine.timeline import FITS, HOLES
+from dovetail.kernels.one_pass import step
 from dovetail.model.workload import Ints
 from dovetail.policies.lists import ListPolicy
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 NODES = 65_536

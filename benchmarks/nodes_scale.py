@@ -22,9 +22,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dovetail.engine.compiled import new_replay
 from dovetail.engine.replay import warm
-from dovetail.engine.whole import new_replay
-from dovetail.kernels import run as layout
+from dovetail.kernels import state as layout
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.workload import Column, Provenance, Workload
 from dovetail.policies.base import RulePolicy

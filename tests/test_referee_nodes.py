@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.plan import Plan
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload

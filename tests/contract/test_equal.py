@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.kernels.rules import ListRule
+from dovetail.kernels.passes.rules import ListRule
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
 from tests.contract.cases import SWEEPS, Case, case, disagreements

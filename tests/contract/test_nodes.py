@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.replay import replay
-from dovetail.engine.whole import Replay, new_replay
-from dovetail.kernels.fleet import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
+from dovetail.kernels.machine.node_classes import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
 from dovetail.model.cluster import NodeKind, Typical, by_node
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dovetail.engine.whole import Replay, new_replay
-from dovetail.kernels import run as layout
-from dovetail.kernels.counted import Counted
-from dovetail.kernels.profile import LEAVES, LEAVES_MOST
+from dovetail.engine.compiled import Replay, new_replay
+from dovetail.io.swf import read_swf
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.processors import Counted
+from dovetail.kernels.machine.timeline import LEAVES, LEAVES_MOST
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Ints, Workload
 from dovetail.policies.lists import Conservative, ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.workloads.swf import read_swf
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 from tests.conftest import TRACES, needs_traces
 from tests.contract.cases import Case, case
 

@@ -21,7 +21,7 @@ import typer.main
 
 from dovetail.cli.main import app
 from dovetail.engine.contract import check_policy
-from dovetail.kernels.conservative import SWEEPS
+from dovetail.kernels.passes.conservative import SWEEPS
 from dovetail.policies.lists import ORDERS
 from dovetail.policies.registry import ALIASES, policy
 from tests.conftest import ROOT, TRACES

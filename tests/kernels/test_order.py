@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pytest
 
 from dovetail.kernels.compile import jit
-from dovetail.kernels.order import CODES, insert, key_of, moves, sort_by_key
+from dovetail.kernels.passes.order import CODES, insert, key_of, moves, sort_by_key
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

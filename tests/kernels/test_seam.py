@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from dovetail.kernels import capacity
 from dovetail.kernels import replay as kernel
-from dovetail.kernels import run as layout
-from dovetail.kernels.capacity import start
+from dovetail.kernels import state as layout
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.counted import Counted, new_counted
-from dovetail.kernels.learning import new_learner
-from dovetail.kernels.passes import ALL, STRICT, list_pass
-from dovetail.kernels.rules import Rule
+from dovetail.kernels.learners.learner import new_learner
+from dovetail.kernels.machine import capacity
+from dovetail.kernels.machine.capacity import start
+from dovetail.kernels.machine.processors import Counted, new_counted
+from dovetail.kernels.passes.lists import ALL, STRICT, list_pass
+from dovetail.kernels.passes.rules import Rule
 from dovetail.kernels.seam import answers
 from dovetail.policies.lists import Conservative
 from tests.conftest import ROOT

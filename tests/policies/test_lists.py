@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.engine.contract import random_workload
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan

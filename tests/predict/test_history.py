@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.engine.compiled import new_replay
 from dovetail.engine.contract import busy_workload, check_predictor
+from dovetail.engine.estimates import said_by
 from dovetail.engine.replay import finished, replay
-from dovetail.engine.said import said_by
-from dovetail.engine.whole import new_replay
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import Learner, observe, outlived, predicted
+from dovetail.kernels.learners.learner import Learner, observe, outlived, predicted
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Workload
@@ -24,7 +24,7 @@ from dovetail.predict.base import CORRECTIONS, Job, Predictor
 from dovetail.predict.history import Survival
 from dovetail.predict.registry import LEARNED, predictor
 from dovetail.referee import check_schedule
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 from tests.slow import predict as slow
 
 POLICIES = ("list-reg", "easy-sjbf", "list-laf", "conservative", "list:slack=0.5", "plan-af:decodes=3")

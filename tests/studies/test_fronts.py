@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.fronts import between, by_week, measured, split_jobs, whole_jobs
 
-from dovetail.energy.hours import HOUR_S, Hours
+from dovetail.energy.series import HOUR_S, Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.metrics.energy import UJ_PER_MWH, powers
 from dovetail.metrics.exact import Floats

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from dovetail.errors import InputError
+from dovetail.io.swf import write_swf
 from dovetail.model.workload import Workload
 from dovetail.studies import grid
 from dovetail.studies.grid import Task, from_plain, plain, tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
-from dovetail.workloads.swf import write_swf
-from dovetail.workloads.synthetic import lublin
+from dovetail.studies.worker import run_batch
+from dovetail.workloads.lublin import lublin
 from tests.conftest import ROOT
 from tests.studies.small import SMALL, prepared, written
 
@@ -236,7 +236,7 @@ import sys
 from pathlib import Path
 from dovetail.studies.grid import NOT_USED, plain
 from dovetail.studies.store import Store
-from dovetail.studies.work import run_batch
+from dovetail.studies.worker import run_batch
 from tests.studies.small import prepared
 store = Store({str(tmp_path / "s.store")!r})
 tasks = prepared(Path({str(trace(tmp_path, head="feedback = true"))!r}), store)

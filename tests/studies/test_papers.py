@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
@@ -38,7 +39,6 @@ from dovetail.studies.papers.reproduce import run_tasks
 from dovetail.studies.papers.tables import ESTIMATES, METRICS, TABLE_2, TABLE_II, Place, Table
 from dovetail.studies.spec import placed, read_study
 from dovetail.studies.store import Store
-from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 
 TABLES = {"cp-table-2": TABLE_2, "packing-table-2": TABLE_II}

@@ -20,7 +20,7 @@ from dovetail.policies.registry import policy
 from dovetail.referee import assert_valid
 from dovetail.studies.grid import Task, plain
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
-from dovetail.studies.work import run_batch
+from dovetail.studies.worker import run_batch
 from tests.reports.nodes import MIXED, placed, random_jobs
 from tests.studies.small import prepared, written
 
@@ -173,7 +173,7 @@ def test_a_run_on_nodes_keeps_its_nodes(
     store.keep(schedule.workload)
     task = replace(filled[1][0], workload_sha256=schedule.workload.digest(), processors=MIXED.processors)
     assert task.keep == "starts"
-    monkeypatch.setattr("dovetail.studies.work._replayed", lambda *_: (schedule, None))
+    monkeypatch.setattr("dovetail.studies.worker._replayed", lambda *_: (schedule, None))
     assert [result["error"] for result in run_batch(str(store.path), [plain(task)])] == [""]
     got = store.schedule(task.name)
     assert got is not None

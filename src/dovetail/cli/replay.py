@@ -104,7 +104,7 @@ def replay_command(
     from dovetail.policies.base import at_site
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
-    from dovetail.workloads.clean import under_cap
+    from dovetail.workloads.filters import under_cap
 
     policies = [policy_named(name) for name in policy or ["easy"]]
     try:
@@ -257,7 +257,7 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
 
 
 def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counting: str) -> dict[str, float]:
-    from dovetail.engine.fairstart import fair_starts
+    from dovetail.engine.fair_starts import fair_starts
     from dovetail.metrics import unfairness
     from dovetail.predict.known import estimates
 
@@ -269,7 +269,7 @@ def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counti
 
 
 def _site(path: Path | None) -> Site | None:
-    from dovetail.workloads.sites import read_site
+    from dovetail.io.sites import read_site
 
     return read_site(path) if path is not None else None
 
@@ -296,7 +296,7 @@ def _bounds(workload: Workload) -> dict[str, float]:
     from rich.console import Console
     from rich.markup import escape
 
-    from dovetail.optimize.bounds import workload_bounds
+    from dovetail.optimize.window.bounds import workload_bounds
     from dovetail.units import printable
 
     console = Console(stderr=True)
@@ -446,7 +446,7 @@ def _deadline_table(rows: list[dict[str, Any]]) -> None:
 
 def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:
     """Write under a name that no other schedule of this command has (`written`): traces may share a file name."""
-    from dovetail.workloads.schedules import write_schedule_parquet, write_schedule_swf
+    from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
 
     out.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]

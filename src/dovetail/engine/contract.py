@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from dovetail.engine.replay import checked, replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError, SettingError
-from dovetail.kernels.learning import Learner
+from dovetail.kernels.learners.learner import Learner
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State

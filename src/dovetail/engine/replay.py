@@ -11,27 +11,27 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from dovetail import __version__
 from dovetail.energy.site import Site
-from dovetail.engine.said import Estimate, Said, said_by
-from dovetail.engine.stepper import Stepper
-from dovetail.engine.whole import Replay, new_replay, read_only
+from dovetail.engine.compiled import Replay, new_replay, read_only
+from dovetail.engine.estimates import Estimate, Said, said_by
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
-from dovetail.kernels import run as layout
+from dovetail.kernels import state as layout
 from dovetail.kernels.compile import CACHE
-from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule, MoneyRule, Rule, SlackRule, ThriftRule
-from dovetail.kernels.run import Floats
+from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.passes.rules import ConservativeRule, DeadlineRule, MoneyRule, Rule, SlackRule, ThriftRule
+from dovetail.kernels.state import Floats
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
-from dovetail.model.request import Placement, requests_of, typical
+from dovetail.model.requests import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Ints, Provenance, Workload
 from dovetail.policies.base import Policy, RulePolicy, at_site, is_clairvoyant
-from dovetail.policies.daily import Daily
-from dovetail.policies.solver import Solver
-from dovetail.policies.switch import Switch
+from dovetail.policies.published.daily import Daily
+from dovetail.policies.published.solver import Solver
+from dovetail.policies.published.switch import Switch
 from dovetail.referee.nodes import fit_idle
+from dovetail.version import __version__
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""

@@ -22,7 +22,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def source_hash() -> str:
     """Hash of all kernel sources and of the versions that compile them."""
     h = hashlib.sha256(f"{numba.__version__} {platform.python_version()} {platform.machine()}".encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         h.update(path.name.encode())
         h.update(path.read_bytes())
     return h.hexdigest()[:16]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.kernels.capacity import release, room
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
-from dovetail.kernels.learning import Learner, correct, learn
-from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
-from dovetail.kernels.rules import by_arrival, decide
-from dovetail.kernels.run import (
+from dovetail.kernels.learners.learner import Learner, correct, learn
+from dovetail.kernels.machine.capacity import release, room
+from dovetail.kernels.passes.order import GIVEN_PER_PASS, insert, key_of
+from dovetail.kernels.passes.rules import by_arrival, decide
+from dovetail.kernels.state import (
     AFTER,
     ARRIVE,
     ARRIVED,

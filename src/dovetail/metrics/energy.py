@@ -16,7 +16,7 @@ from dovetail.energy.cooling import MOST_PUE, ONE
 from dovetail.energy.site import MILLION, Off, Site
 from dovetail.errors import SettingError
 from dovetail.metrics.exact import exact_dot
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints
 

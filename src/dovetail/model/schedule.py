@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.workload import Ints, Workload
 
 

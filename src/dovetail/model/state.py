@@ -9,7 +9,7 @@ import numpy as np
 
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.workload import Ints
 
 

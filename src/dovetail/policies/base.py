@@ -11,12 +11,12 @@ import numpy as np
 
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
-from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
-from dovetail.kernels import run as layout
-from dovetail.kernels.fitting import PICKED
-from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.planning import fitted
-from dovetail.kernels.rules import (
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.node_fit import PICKED
+from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.one_pass import step
+from dovetail.kernels.passes import deadline as _  # noqa: F401 - how a DeadlineRule decides
+from dovetail.kernels.passes.rules import (
     ConservativeRule,
     DeadlineRule,
     ListRule,
@@ -26,10 +26,10 @@ from dovetail.kernels.rules import (
     SlackRule,
     ThriftRule,
 )
-from dovetail.kernels.step import step
+from dovetail.kernels.planner.plan import fitted
 from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.machine import PLACES, Machine, new_machine

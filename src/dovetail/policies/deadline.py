@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dovetail.errors import SettingError
-from dovetail.kernels.order import CODES
-from dovetail.kernels.rules import DeadlineRule
-from dovetail.kernels.run import NEVER
+from dovetail.kernels.passes.order import CODES
+from dovetail.kernels.passes.rules import DeadlineRule
+from dovetail.kernels.state import NEVER
 from dovetail.policies.base import RulePolicy
 
 

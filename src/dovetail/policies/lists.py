@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import SettingError
-from dovetail.kernels.conservative import SWEEPS
-from dovetail.kernels.order import CODES, MOVING
-from dovetail.kernels.passes import ALL, STRICT
-from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
-from dovetail.kernels.run import NEVER
+from dovetail.kernels.passes.conservative import SWEEPS
+from dovetail.kernels.passes.lists import ALL, STRICT
+from dovetail.kernels.passes.order import CODES, MOVING
+from dovetail.kernels.passes.rules import ConservativeRule, ListRule, Rule, SlackRule
+from dovetail.kernels.state import NEVER
 from dovetail.model.state import State
 from dovetail.policies.base import RulePolicy, check_place
 

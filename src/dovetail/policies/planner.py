@@ -10,14 +10,14 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.kernels.rules import PlanRule
-from dovetail.kernels.search import WAIT
+from dovetail.kernels.passes.rules import PlanRule
+from dovetail.kernels.planner.search import WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.optimize.objective import parse
-from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, check_budget, plan_rule, terms
+from dovetail.optimize.window.objective import parse
+from dovetail.optimize.window.terms import COLD, HOT, MOST_DECODES, check_budget, plan_rule, terms
 from dovetail.policies.base import RulePolicy, check_place
-from dovetail.policies.money import MONEY
+from dovetail.policies.energy_planner import MONEY
 from dovetail.units import DAY_S
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {

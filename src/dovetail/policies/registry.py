@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.named import in_file, load, make, settings, yes_no
+from dovetail.names import in_file, load, make, settings, yes_no
 from dovetail.policies.base import Policy
-from dovetail.policies.daily import Daily
 from dovetail.policies.deadline import DeadlineBackfilling
-from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
+from dovetail.policies.energy_planner import MONEY, MoneyPlanner
 from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.money import MONEY, MoneyPlanner
 from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
-from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
-from dovetail.policies.switch import Switch
+from dovetail.policies.published.daily import Daily
+from dovetail.policies.published.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
+from dovetail.policies.published.solver import SOLVER_NAMES, Solver, solver_named
+from dovetail.policies.published.switch import Switch
 from dovetail.policies.thrift import Thrift
 from dovetail.units import parse_duration
 

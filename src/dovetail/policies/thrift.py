@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from dovetail.energy.rates import FREE, SAVES, UNKNOWN, check_told, check_varies, of_jobs, rates_of
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
-from dovetail.kernels import thrift as _  # noqa: F401 - how a ThriftRule decides
-from dovetail.kernels.order import CODES
-from dovetail.kernels.rates import Rates
-from dovetail.kernels.rules import ThriftRule
-from dovetail.kernels.run import NEVER
+from dovetail.kernels.passes import thrift as _  # noqa: F401 - how a ThriftRule decides
+from dovetail.kernels.passes.order import CODES
+from dovetail.kernels.passes.rates import Rates
+from dovetail.kernels.passes.rules import ThriftRule
+from dovetail.kernels.state import NEVER
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import RulePolicy
-from dovetail.policies.rates import FREE, SAVES, UNKNOWN, check_told, check_varies, of_jobs, rates_of
 from dovetail.units import DAY_S, parse_duration
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import AGAIN, AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
+from dovetail.kernels.learners.learner import AGAIN, AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
 from dovetail.model.workload import Workload
 
 CORRECTIONS: Final = {"none": AT_ONCE, "limit": LIMIT, "steps": STEPS, "double": DOUBLE}

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.kernels.learning import DECAYING, RECENT, SURVIVAL, Learner, new_learner
+from dovetail.kernels.learners.learner import DECAYING, RECENT, SURVIVAL, Learner, new_learner
 from dovetail.model.workload import Ints, Workload
 from dovetail.predict.base import CompiledPredictor, between, correction
 

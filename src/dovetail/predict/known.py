@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import Learner, new_learner
+from dovetail.kernels.learners.learner import Learner, new_learner
 from dovetail.model.workload import Ints, Workload
 from dovetail.predict.base import CompiledPredictor
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import QUANTILE, Learner, new_learner
+from dovetail.kernels.learners.learner import QUANTILE, Learner, new_learner
 from dovetail.model.workload import Workload
 from dovetail.predict.base import AGAIN_TOO, CompiledPredictor, correction
 from dovetail.predict.history import ALIKE, groups
@@ -19,7 +19,7 @@ JOBS: Final = 50
 
 @dataclass(frozen=True)
 class Quantile(CompiledPredictor):
-    """The time that a share `level` of the jobs ends within (kernels/guesses.py says how)."""
+    """The time that a share `level` of the jobs ends within (kernels/learners/quantile.py says how)."""
 
     level: float = 0.8
     correct: str = "limit"

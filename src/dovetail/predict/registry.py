@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.named import in_file, make, settings
+from dovetail.names import in_file, make, settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.workload import Ints
 from dovetail.referee.violation import Flags, Violation
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.model.workload import Ints
 from dovetail.referee.nodes import Units, check_units, has_of

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.io.clusters import cluster_named
+from dovetail.io.read import read_workload
+from dovetail.io.sites import read_site
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
 from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
 from dovetail.studies.store import nodes_text
 from dovetail.units import parse_duration
-from dovetail.workloads.clean import clean, fits_nodes
-from dovetail.workloads.clusters import cluster_named
-from dovetail.workloads.scenario import RANDOM, apply, span, stretches
-from dovetail.workloads.sites import read_site
-from dovetail.workloads.source import read_workload
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.filters import clean, fits_nodes
+from dovetail.workloads.lublin import lublin
+from dovetail.workloads.scenarios import RANDOM, apply, span, stretches
 
 ROOMS = (
     "units.py", "named.py", "model", "kernels", "energy", "optimize", "predict", "policies", "engine", "metrics",
-    "studies/work.py",
+    "studies/worker.py",
 )  # fmt: skip
 """The code that matters: an edit in any of these may change a schedule or a metric."""
 
@@ -35,8 +35,8 @@ MOST_CELLS = 1_000_000
 """Cells of a study: more would not end in a year."""
 
 NOT_USED = (
-    "engine/contract.py", "engine/fairstart.py", "kernels/comparators.py", "metrics/comparison.py", "metrics/groups.py",
-    "optimize/search.py",
+    "engine/contract.py", "engine/fair_starts.py", "kernels/planner/comparators.py", "metrics/comparison.py",
+    "metrics/groups.py", "optimize/window/search.py",
 )  # fmt: skip
 """Files in ROOMS that no run uses."""
 

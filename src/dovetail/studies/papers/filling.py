@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from dovetail.errors import SettingError
 from dovetail.kernels.filling import all_fragmented, fill
-from dovetail.kernels.nodes import Nodes
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.metrics.exact import Floats
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import Placement, Requests, requests_of
+from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Provenance, Step, Workload
 from dovetail.policies.machine import new_machine
