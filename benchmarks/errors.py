@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.engine.replay import replay
 from dovetail.io.read import read_workload
 from dovetail.kernels.learners.learner import LIMIT, Learner, new_learner
 from dovetail.metrics import summarize
-from dovetail.metrics.exact import Floats
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.predict.base import CompiledPredictor

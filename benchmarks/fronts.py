@@ -23,6 +23,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.energy.cooling import PLANTS, plant_table
 from dovetail.energy.rates import rates_of
 from dovetail.energy.series import HOUR_S, Hours
@@ -31,10 +32,9 @@ from dovetail.engine.replay import replay
 from dovetail.io.read import read_workload
 from dovetail.io.series import read_hours
 from dovetail.metrics.energy import UJ_PER_MWH, Powers, energy, powers
-from dovetail.metrics.exact import Floats
 from dovetail.metrics.groups import weeks
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.arrivals import local, submitted_at
 from dovetail.units import DAY_S, WEEK_S

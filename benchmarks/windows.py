@@ -25,10 +25,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
 from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 from dovetail.optimize.window.bounds import lower_bound
 from dovetail.optimize.window.objective import OBJECTIVES
 from dovetail.optimize.window.problem import Problem, alone, check, decode, free_beside

@@ -9,7 +9,9 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Provenance, Workload
-from dovetail.policies.lists import Conservative, ListPolicy
+from dovetail.policies.base import Asked
+from dovetail.policies.conservative import Conservative
+from dovetail.policies.lists import ListPolicy
 
 
 def jobs(**columns: list[int]) -> Workload:
@@ -25,7 +27,9 @@ def jobs(**columns: list[int]) -> Workload:
 
 
 def begun(workload: Workload, policy: ListPolicy | Conservative, feedback: bool = False) -> Replay:
-    return new_replay(workload, Cluster(4), policy.rule(bounded=True), np.array(workload.limit), feedback=feedback)
+    return new_replay(
+        workload, Cluster(4), policy.rule(Asked(bounded=True)), np.array(workload.limit), feedback=feedback
+    )
 
 
 def test_a_replay_in_progress() -> None:

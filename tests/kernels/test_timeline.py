@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import jit
 from dovetail.kernels.machine.timeline import (
     FAN,
@@ -33,8 +34,6 @@ from dovetail.kernels.machine.timeline import (
     holds,
     new_profile,
 )
-
-Ints = npt.NDArray[np.int64]
 
 TAKE, GIVE_BACK, ADVANCE, HOLDS, EARLIEST, FREE = range(6)
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from dovetail import metrics
+from dovetail.arrays import Ints
 from dovetail.io.read import read_workload
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.optimize.window import bounds
 from dovetail.optimize.window.bounds import awf_bound_s, lower_bound, workload_bounds
 from dovetail.optimize.window.cpsat import solve

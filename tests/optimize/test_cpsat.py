@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from dovetail.arrays import NEVER
 from dovetail.errors import SettingError
 from dovetail.optimize.window import cpsat as model
 from dovetail.optimize.window.bounds import lower_bound
@@ -15,7 +16,7 @@ from dovetail.optimize.window.cpsat import solve
 from dovetail.optimize.window.cpsat_costs import costs_around
 from dovetail.optimize.window.cpsat_grid import coarsened
 from dovetail.optimize.window.objective import Pasf, parse
-from dovetail.optimize.window.problem import NEVER, Problem, alone, check, decode, free_beside
+from dovetail.optimize.window.problem import Problem, alone, check, decode, free_beside
 from tests.optimize.brute import all_starts, best_order, random_problem, span_of, values
 
 REGULAR = ("af", "awf", "bsld", "wait", "makespan")

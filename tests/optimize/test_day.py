@@ -9,10 +9,10 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.energy.cooling import PLANTS, STEP_W, constant, plant_table
 from dovetail.energy.series import Hours
 from dovetail.energy.site import MILLION, Site
-from dovetail.model.workload import Ints
 from dovetail.optimize.day.cpsat import solve_day
 from dovetail.optimize.day.problem import (
     WITHIN_MC,

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.arrays import NEVER
 from dovetail.energy.series import Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
-from dovetail.kernels.state import NEVER
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.engine.compiled import new_replay
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.compile import jit
 from dovetail.kernels.planner.search import FLOAT_ROWS, LATE, PASF, RHO, SCALE, SPAN, TERMS, _least, cost, powers
-from dovetail.kernels.state import NEVER, Floats
 from dovetail.metrics import af_s, awf_s, bsld, pasf_s
 from dovetail.metrics.jobs import Outcomes, outcomes
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.optimize.window.objective import parse
 from dovetail.optimize.window.terms import terms
 from dovetail.policies.planner import Planner

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.registry import ALIASES, names, policy
+from dovetail.policies.conservative import Conservative
+from dovetail.policies.lists import ORDERS, ListPolicy
+from dovetail.policies.registry import aliases, names, policy
 
 
 def same(text: str, wanted: ListPolicy | Conservative) -> bool:
@@ -48,7 +49,7 @@ def test_every_listed_name_is_one() -> None:
     assert len(listed) == len(set(listed)) > 4 * len(ORDERS)
     for name in listed:
         assert policy(name).name == name
-    assert set(ALIASES) <= set(listed)
+    assert set(aliases()) <= set(listed)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
 from dovetail.io.read import read_workload
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.studies.executors import engine

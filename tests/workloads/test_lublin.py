@@ -6,11 +6,11 @@ import math
 import time
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dovetail.arrays import Floats
 from dovetail.errors import SettingError
 from dovetail.model.workload import Workload
 from dovetail.workloads import lublin as synthetic
@@ -19,7 +19,6 @@ from dovetail.workloads.lublin import BATCH, INTERACTIVE, KINDS, UNTYPED, JobCla
 from dovetail.workloads.scenarios import offered_load
 from dovetail.workloads.user_limits import HOUR, LONGEST_S, MINUTE, histogram, user_limits
 
-Floats = npt.NDArray[np.float64]
 JOBS = 400_000
 CLASSES = pytest.mark.parametrize("job_class", [BATCH, INTERACTIVE, UNTYPED], ids=["batch", "interactive", "untyped"])
 KIND_OF = {BATCH: "batch", INTERACTIVE: "interactive", UNTYPED: "untyped"}

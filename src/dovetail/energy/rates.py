@@ -11,7 +11,6 @@ from dovetail.energy.cooling import ONE
 from dovetail.energy.site import MILLION, Site
 from dovetail.errors import SettingError
 from dovetail.kernels.passes.rates import Rates
-from dovetail.model.cluster import PowerCap
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 
@@ -32,7 +31,7 @@ def rates_of(site: Site | None, workload: Workload, processors: int, saves: str,
         raise SettingError(untold(name))
     series, warm = site.price if saves == "cost" else site.carbon, site.temperature_mc
     # Where a job is not, its processors draw what idle ones do.
-    watts = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload) / 1000
+    watts = workload.draws_mw(site.rest_mw, site.busy_mw) / 1000
     lead = warm if series.constant else series  # where its steps begin
     if series.constant or warm.constant:
         step_s = lead.step_s

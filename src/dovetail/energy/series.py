@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Ints
 
 HOUR_S: Final = 3600
 

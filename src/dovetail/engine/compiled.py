@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
 from dovetail.kernels.machine.processors import Counted
-from dovetail.kernels.passes.rules import ListRule, Rule
-from dovetail.kernels.planner.plan import fitted
+from dovetail.kernels.planner.search import fitted
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Requests, requests_of
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.policies.machine import Machine, new_machine
 
 
@@ -31,7 +32,7 @@ class Replay:
 
     run: layout.Run
     cap: Machine
-    rule: Rule
+    rule: Any
     learner: Learner
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
     keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
@@ -69,7 +70,7 @@ class Replay:
         """How many jobs have started so far."""
         return int(np.count_nonzero(self.start >= 0))
 
-    def advance(self, until: int = layout.NEVER - 1) -> bool:
+    def advance(self, until: int = NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
         while True:
             code = kernel.replay(self.cap, self.run, self.rule, self.learner, until)
@@ -106,7 +107,7 @@ class Replay:
 def new_replay(
     workload: Workload,
     cluster: Cluster,
-    rule: Rule,
+    rule: Any,
     estimate: Learner | Ints,
     *,
     feedback: bool = False,
@@ -131,11 +132,9 @@ def new_replay(
     requests: Requests | None = None
     if cluster.kinds:
         requests = requests_of(workload, cluster)
-        if isinstance(rule, ListRule):  # a new plan has the same instants as one that was kept, but not the same nodes
-            rule = rule._replace(reuse=False)
     # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
     draws = cluster.cap.draws(workload) if cluster.cap is not None else None
-    cap = new_machine(cluster, np.array(workload.size), requests, place, room, getattr(rule, "foresight", 0), draws)
+    cap = new_machine(cluster, np.array(workload.size), requests, place, room, rule.common.foresight, draws)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
     return Replay(run, cap, fitted(rule, cap, room), learner)
 

@@ -17,11 +17,10 @@ from dovetail.engine.estimates import said_by
 from dovetail.engine.replay import check, replay
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
-from dovetail.kernels.passes.rules import DeadlineRule
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Column, Provenance, Workload
-from dovetail.policies.base import RulePolicy
+from dovetail.policies.base import Asked, Policy
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S
 
 PAST_S: Final = 30 * DAY_S
@@ -60,14 +59,14 @@ class Offers:
 
 
 def offers(
-    workload: Workload, cluster: Cluster, policy: RulePolicy, *, now: int, size: int, limit_s: int,
+    workload: Workload, cluster: Cluster, policy: Policy, *, now: int, size: int, limit_s: int,
     deadlines_s: Sequence[int], weeks: int = 8,
 ) -> Offers:  # fmt: skip
     """What `policy` could offer a job at an instant of a workload's history. The job is taken to run to its limit."""
     if not 1 <= size <= cluster.processors or limit_s < 1:
         raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
     submit = workload.submit
-    if not isinstance(policy.rule(), DeadlineRule):
+    if not policy.makes_offers:
         raise SettingError(f"{policy.name} makes no offers: choose dbf")
     first, last = (int(submit[0]), int(submit[-1])) if len(submit) else (0, -1)
     if now - weeks * WEEK_S < first or now > last:
@@ -93,7 +92,7 @@ def offers(
         made = there(deadline_s, 1)
         check(made, cluster)
         said = said_by(made, "limit")
-        going = new_replay(made, cluster, policy.rule(bounded=said.bounded), said.learner)
+        going = new_replay(made, cluster, policy.rule(Asked(bounded=said.bounded)), said.learner)
         going.advance(now)
         return going
 

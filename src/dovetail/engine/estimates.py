@@ -8,10 +8,11 @@ from math import isfinite
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.compiled import Replay
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.learners.learner import GIVEN, Learner, new_learner
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.predict.base import Job, Predictor
 from dovetail.predict.registry import predictor
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.arrays import Ints
+from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.model.cluster import Cluster
-from dovetail.model.workload import Ints, Workload
-from dovetail.policies.base import Policy, RulePolicy
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Asked, Policy
+from dovetail.policies.registry import policy as policy_named
 
 _CHANGING = np.array(
     [layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE, layout.AGREED]
@@ -22,24 +25,27 @@ _CHANGING = np.array(
 
 def fair_starts(
     workload: Workload,
-    policy: Policy,
+    policy: Policy | str,
     cluster: Cluster,
     estimate: Ints,
     *,
     every_s: int = 0,
     sample: int | None = None,
     seed: int = 0,
+    site: Site | None = None,
 ) -> Ints:
     """The fair start of each job, or of `sample` jobs drawn at random; -1 for the others.
 
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
-    if not isinstance(policy, RulePolicy) or policy.user_keys or policy.timed or policy.clairvoyant:
+    policy = policy_named(policy).at(site, workload, cluster.processors)
+    if not policy.forks:
         raise SettingError(
             "fair starts need a replay that can be forked: a list or a planner without keys, clock or foresight"
         )
     n = len(workload)
-    rule = policy.rule(every_s=every_s, bounded=bool(np.all(estimate >= workload.runtime)), seed=seed)
+    bounded = bool(np.all(estimate >= workload.runtime))
+    rule = policy.rule(Asked(every_s, bounded, seed=seed, nodes=bool(cluster.kinds)))
     trunk = new_replay(workload, cluster, rule, estimate, room=64, place=policy.place)
     rng = np.random.Generator(np.random.PCG64(seed))
     wanted = np.arange(n) if sample is None or sample >= n else np.sort(rng.choice(n, sample, replace=False))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, Requests
-from dovetail.model.workload import Ints
 
 
 class NodeUse:

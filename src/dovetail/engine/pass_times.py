@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Ints
+from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.estimates import Said
 from dovetail.engine.replay import checked, finished, made_ready, replay
@@ -24,8 +26,9 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
-from dovetail.policies.base import Policy, RulePolicy, is_clairvoyant
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Asked, Policy
+from dovetail.policies.registry import policy as policy_named
 
 _EMPTY = 1001
 """Empty steps that the overhead is the median of."""
@@ -44,12 +47,13 @@ class PassTimes:
 
 def timed_replay(
     workload: Workload,
-    policy: Policy,
+    policy: Policy | str,
     *,
     cluster: Cluster | None = None,
     estimate: str = "limit",
     feedback: bool = False,
     seed: int = 0,
+    site: Site | None = None,
 ) -> tuple[Schedule, PassTimes]:
     """The same schedule as that of `replay`, and how long each of its passes took.
 
@@ -58,17 +62,16 @@ def timed_replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    if not isinstance(policy, RulePolicy) or policy.timed:
-        rule = policy.rule(seed=seed) if isinstance(policy, RulePolicy) else None
-        cluster = made_ready(cluster, workload, policy, rule)
-        watch = _Watched(policy, policy.name)
+    policy = policy_named(policy).at(site, workload, cluster.processors)
+    if not policy.compiled or policy.timed:
+        watch = _Watched(policy)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
     if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
-    rule = policy.rule(bounded=said.bounded, stop_for_news=True, seed=seed)
-    cluster = made_ready(cluster, workload, policy, rule)
+    cluster = made_ready(cluster, workload, policy)
+    rule = policy.rule(Asked(0, said.bounded, True, False, seed, bool(cluster.kinds)))
     whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
     times = _stepped(whole, said)
     return finished(whole, workload, cluster, policy, estimate, seed), times
@@ -83,7 +86,7 @@ def _stepped(whole: Replay, said: Said) -> PassTimes:
     def one_pass(at: Replay, ended: Ints, arrived: Ints) -> None:
         if said.asked:
             said.told(at, ended, arrived)
-        least = min(int(size[jobs].min()) if len(jobs) else layout.NEVER for jobs in (at.waiting, arrived))
+        least = min(int(size[jobs].min()) if len(jobs) else NEVER for jobs in (at.waiting, arrived))
         searched.append(least <= at.free)
         now = at.now
         begin = time.thread_time_ns()
@@ -105,22 +108,26 @@ def _times(ns: list[int], searched: list[bool], empty: Callable[[], object]) -> 
     return PassTimes(np.array(ns) / 1e9, np.array(searched, np.bool_), float(np.median(taken)) / 1e9)
 
 
-@dataclass
 class _Watched(Policy):
-    """A policy with a clock around each of its decisions."""
+    """A policy with a clock around each of its decisions. What it declares is what that one does."""
 
-    inner: Policy
-    name: str
-    ns: list[int] = field(default_factory=list)
-    searched: list[bool] = field(default_factory=list)
+    def __init__(self, own: Policy) -> None:
+        self.own, self.name = own, own.name
+        self.ns: list[int] = []
+        self.searched: list[bool] = []
 
-    def __post_init__(self) -> None:
-        self.clairvoyant = is_clairvoyant(self.inner)  # type: ignore[misc]  # what its class says, said for it
+    @property
+    def clairvoyant(self) -> bool:
+        return self.own.clairvoyant
+
+    @property
+    def inner(self) -> tuple[Policy, ...]:
+        return self.own, *self.own.inner
 
     def decide(self, state: State) -> Plan:
         fits = state.size[state.waiting] <= state.free
         self.searched.append(bool(fits.any()))
         begin = time.thread_time_ns()
-        plan = self.inner.decide(state)
+        plan = self.own.decide(state)
         self.ns.append(time.thread_time_ns() - begin)
         return plan

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.compiled import feedback_links, read_only
 from dovetail.engine.estimates import Said, said_by
 from dovetail.engine.node_occupancy import NodeUse
@@ -19,8 +20,8 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
-from dovetail.policies.base import Policy, is_clairvoyant
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Policy
 
 MOST_WAKES: Final = 10_000
 """A policy that starts nobody on an idle machine may ask so often to be woken; then it is taken to be stuck."""
@@ -175,7 +176,7 @@ class Stepper:
         corrected, self._corrected = sorted(self._corrected), []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
-        if is_clairvoyant(self.policy):  # jobs arrive in their order, so those to come are the last rows
+        if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
             submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,

@@ -11,9 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import InputError
 from dovetail.io.streams import BLOCK, regular_file, unpacked
-from dovetail.model.workload import Ints, SetAside
+from dovetail.model.workload import SetAside
 from dovetail.units import printable
 
 LONGEST: Final = 4_096

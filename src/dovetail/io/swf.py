@@ -13,10 +13,11 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.errors import InputError, SettingError
 from dovetail.io.streams import BLOCK, MOST_BYTES, packed, regular_file, unpacked
 from dovetail.kernels import swf as kernel
-from dovetail.model.workload import REQUIRED, UNIT, Column, Ints, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 from dovetail.version import __version__
 

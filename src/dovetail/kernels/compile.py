@@ -1,7 +1,8 @@
 """How kernels are compiled and where the compiled code is kept.
 
 Numba's file cache notices an edit in the file of the function that was called, not in a file that it calls.
-So the cache directory carries a hash of this whole folder: any edit in it starts from an empty cache.
+So the cache directory carries a hash of this whole folder and of the constants in arrays.py: any edit in them starts
+from an empty cache.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def source_hash() -> str:
-    """Hash of all kernel sources and of the versions that compile them."""
+    """Hash of all sources that kernels are compiled from and of the versions that compile them."""
     h = hashlib.sha256(f"{numba.__version__} {platform.python_version()} {platform.machine()}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        h.update(path.name.encode())
+    room = Path(__file__).parent
+    for path in sorted([room.parent / "arrays.py", *room.rglob("*.py")]):
+        h.update(path.relative_to(room.parent).as_posix().encode())
         h.update(path.read_bytes())
     return h.hexdigest()[:16]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine.capacity import open_plan, release, reserve, start
-from dovetail.kernels.passes.rules import decide
+from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.state import (
     END_JOB,
     ENDED,

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.kernels.compile import inner
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-NEVER = 1 << 62
 
 # Positions in Run.info.
 NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)

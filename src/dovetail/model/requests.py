@@ -8,9 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
 from dovetail.model.cluster import WHOLE, Cluster, Typical
-from dovetail.model.workload import UNIT, Ints, Workload
+from dovetail.model.workload import UNIT, Workload
 
 
 @dataclass(frozen=True)

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.energy.rates import FREE, UNKNOWN, check_told, check_varies, of_jobs, rates_of
 from dovetail.energy.series import HOUR_S
 from dovetail.energy.site import MILLION, Site
 from dovetail.errors import SettingError
+from dovetail.kernels import state as layout
 from dovetail.kernels.passes.order import FCFS, GIVEN
 from dovetail.kernels.passes.rates import Rates
-from dovetail.kernels.passes.rules import MoneyRule
-from dovetail.kernels.planner import money as _  # noqa: F401 - how a MoneyRule decides
-from dovetail.kernels.planner.plan import no_space
-from dovetail.kernels.state import NEVER, Floats
+from dovetail.kernels.planner.money import MoneyRule
+from dovetail.kernels.planner.search import no_space
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
-from dovetail.optimize.window.terms import COLD, HOT, check_budget
-from dovetail.policies.base import RulePolicy
-from dovetail.units import DAY_S, parse_duration
+from dovetail.names import choice, duration, number, setting
+from dovetail.optimize.window.terms import COLD, DECODES, HEAT, HOT, WINDOW, check_heat
+from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, wake_of, written
+from dovetail.units import DAY_S
 
 MONEY: Final = ("profit", "cost", "carbon")
 """Objectives that are amounts of money or carbon."""
+MOST_PRICE: Final = 1e12
+YEAR_S: Final = 365 * DAY_S
+PLANS_AHEAD: Final = {"nodes": KEEPS_PLAN, "every": "plans starts to the second: it cannot run with --every"}
+"""What policies that wait for cheap hours cannot do."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +47,17 @@ class MoneyPlanner(RulePolicy):
     they fit beside the plan. `decodes`, `hot` and `cold` are those of Planner.
     """
 
-    objective: str = "cost"
-    wait: float | None = None
-    hold_s: int = DAY_S
-    horizon_s: int | None = None
-    decodes: int = 200
-    window: int = 100
-    hot: float = HOT
-    cold: float = COLD
+    objective: str = setting("cost", "what a plan saves or earns", choice(*MONEY))
+    wait: float | None = setting(None, "what an hour of one job's wait costs beside", number(0, MOST_PRICE))
+    hold_s: int = setting(DAY_S, "no job is held longer than this after its arrival", duration(0, YEAR_S))
+    horizon_s: int | None = setting(None, "what the next ... earn and cost counts, for profit", duration(1, YEAR_S))
+    decodes: int = setting(200, "plans tried in one pass", DECODES)
+    window: int = setting(100, "jobs that are arranged; the others start where they fit beside", WINDOW)
+    hot: float = setting(HOT, "temperature at the start of the annealing, in mean costs of a job", HEAT)
+    cold: float = setting(COLD, "temperature at its end", HEAT)
     name: str = "plan"
     needs_site: ClassVar[bool] = True
+    cannot: ClassVar[Mapping[str, str]] = PLANS_AHEAD
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
     tariff: float = field(default=0.0, repr=False, compare=False)
     """What a second of a processor earns."""
@@ -58,17 +65,10 @@ class MoneyPlanner(RulePolicy):
     """Watts a processor of each job."""
 
     def __post_init__(self) -> None:
-        if self.objective not in MONEY:
-            raise SettingError(f"objective={self.objective}: choose from {', '.join(MONEY)}")
-        if self.wait is not None and not 0 <= self.wait < 1e12:
-            raise SettingError(f"wait={self.wait}: must be what an hour of wait costs, not negative")
-        if not 0 <= self.hold_s <= 365 * DAY_S:
-            raise SettingError(f"hold={self.hold_s} s: must not be negative, nor above a year")
+        super().__post_init__()
         if self.horizon_s is not None and self.objective != "profit":
             raise SettingError(f"horizon: only for objective=profit; of {self.objective}, that of whole jobs counts")
-        if self.horizon_s is not None and not 0 < self.horizon_s <= 365 * DAY_S:
-            raise SettingError(f"horizon={self.horizon_s} s: must be above 0, and at most a year")
-        check_budget(self.decodes, self.window, self.hot, self.cold)
+        check_heat(self.hot, self.cold)
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> MoneyPlanner:
         """The same, knowing what jobs draw, what it costs, at full load, and what they earn."""
@@ -92,20 +92,18 @@ class MoneyPlanner(RulePolicy):
     def keys(self, state: State) -> Any:
         return self.thirst[state.waiting] if self.static_keys else None
 
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> MoneyRule:
+    def rule(self, asked: Asked = AS_USUAL) -> MoneyRule:
         check_told(self.rates, self.name)
-        if every_s:
-            raise SettingError(f"{self.name} plans starts to the second: it cannot run with --every")
         profit = self.objective == "profit"
         horizon_s = (HOUR_S if self.horizon_s is None else self.horizon_s) if profit else NEVER
         wait = (0.0 if profit else 1.0) if self.wait is None else self.wait
         return MoneyRule(
-            GIVEN if profit else FCFS, -1, NEVER, 0, stop_for_news, False, self.window, self.decodes, seed,
-            float(self.hot), float(self.cold), self.hold_s, wait / 3600, self.tariff, horizon_s, self.rates,
-            no_space(),
+            self.common(asked, GIVEN if profit else FCFS), self.window, self.decodes, asked.seed, float(self.hot),
+            float(self.cold), self.hold_s, wait / 3600, self.tariff, horizon_s, self.rates, no_space(),
         )  # fmt: skip
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        return foreseen(state, run, starts)
 
     def decide(self, state: State) -> Plan:
         check_told(self.rates, self.name)
@@ -114,10 +112,12 @@ class MoneyPlanner(RulePolicy):
     def to_compile(self) -> MoneyPlanner:
         return replace(self, rates=FREE, thirst=np.zeros(1))
 
-    @staticmethod
-    def settings() -> dict[str, Any]:
-        """What can be said behind the name."""
-        return {
-            "objective": str, "wait": float, "hold": parse_duration, "horizon": parse_duration, "decodes": int,
-            "window": int, "hot": float, "cold": float,
-        }  # fmt: skip
+
+def foreseen(state: State, run: layout.Run, starts: Ints) -> Plan:
+    """What a pass has decided that promises nothing: tomorrow may be cheaper."""
+    run.jobs[layout.PLACE, starts] = -1
+    expected = written(state, run, layout.PLACE)
+    return Plan(state.waiting[starts].tolist(), expected=expected, wake=wake_of(run))
+
+
+NAMES: Final[Mapping[str, Policy]] = {f"plan:objective={amount}": MoneyPlanner(objective=amount) for amount in MONEY}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics.estimates import ended_within, mean_error_s, r2
-from dovetail.metrics.exact import Floats
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.reports.columns import named
 from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, figure
 

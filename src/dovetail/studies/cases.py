@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.errors import SettingError
 from dovetail.metrics.comparison import Comparison, block_length, compare_all
-from dovetail.metrics.exact import Floats
 from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
 from dovetail.metrics.summary import summarize

@@ -22,13 +22,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import DovetailError, InputError
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.streams import beside
 from dovetail.model.cluster import Cluster, NodeKind
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, SetAside, Workload
+from dovetail.model.workload import SetAside, Workload
 
 if TYPE_CHECKING:
     import polars as pl

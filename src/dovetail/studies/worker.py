@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dovetail.arrays import Ints
     from dovetail.energy.site import Site
     from dovetail.engine.pass_times import PassTimes
     from dovetail.model.schedule import Schedule
-    from dovetail.model.workload import Ints, Workload
+    from dovetail.model.workload import Workload
     from dovetail.studies.grid import Task
 
 _THREADS = ("POLARS_MAX_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -57,7 +58,6 @@ def _run(path: Path, task: Task) -> None:
     from dovetail.errors import DovetailError
     from dovetail.io.sites import read_site
     from dovetail.metrics import summarize
-    from dovetail.metrics.energy import of_energy
     from dovetail.predict.known import is_known
     from dovetail.studies.grid import code_hash, hash_of_files
     from dovetail.studies.store import Store, nodes_text
@@ -73,9 +73,7 @@ def _run(path: Path, task: Task) -> None:
         raise DovetailError("the site, or a file of its hours, has changed since the study began; run it again")
     clock = time.process_time()
     schedule, times = _replayed(workload, task, site)
-    metrics = summarize(schedule, counting=task.counting)
-    if site is not None:
-        metrics |= of_energy(schedule, site)
+    metrics = summarize(schedule, site, counting=task.counting)
     row = {
         "run": task.name,
         **asdict(task.cell),
@@ -110,20 +108,17 @@ def _replayed(workload: Workload, task: Task, site: Site | None) -> tuple[Schedu
     """The schedule of a task, and the times of its passes if it asks for them."""
     from dovetail.engine.pass_times import timed_replay
     from dovetail.engine.replay import replay
-    from dovetail.policies.base import at_site
-    from dovetail.policies.registry import policy
     from dovetail.studies.store import cluster_of
 
     cluster = cluster_of(task.processors, task.cluster)
-    chosen = at_site(policy(task.policy), site, workload, cluster.processors)
     cell, feedback = task.cell, task.feedback
     if task.pass_times:
         return timed_replay(
-            workload, chosen, cluster=cluster, estimate=task.estimate, feedback=feedback, seed=cell.seed
+            workload, task.policy, cluster=cluster, estimate=task.estimate, feedback=feedback, seed=cell.seed, site=site
         )
     schedule = replay(
-        workload, chosen, cluster=cluster, estimate=task.estimate, feedback=feedback, every_s=task.every_s,
-        seed=cell.seed,
+        workload, task.policy, cluster=cluster, estimate=task.estimate, feedback=feedback, every_s=task.every_s,
+        seed=cell.seed, site=site,
     )  # fmt: skip
     return schedule, None
 

@@ -13,14 +13,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import Column, Ints, Provenance, Workload
+from dovetail.model.workload import Column, Provenance, Workload
 from dovetail.workloads.scenarios import offered_load
 from dovetail.workloads.user_limits import user_limits
-
-Floats = npt.NDArray[np.float64]
 
 LONGEST_LOG_RUNTIME: Final = 12.0
 """Run times above exp(12) s (45 h) are drawn again."""

@@ -39,10 +39,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
 from dovetail.io.clusters import cluster_named
 from dovetail.model.cluster import Cluster
-from dovetail.model.workload import UNIT, Column, Ints, Step, Workload
+from dovetail.model.workload import UNIT, Column, Step, Workload
 from dovetail.units import DAY_S
 from dovetail.workloads.lublin import zipf_users
 

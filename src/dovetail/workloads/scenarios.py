@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import UNIT, Column, Ints, Step, Workload
+from dovetail.model.workload import UNIT, Column, Step, Workload
 from dovetail.names import settings
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S, parse_duration
 

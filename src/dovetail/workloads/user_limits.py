@@ -14,10 +14,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import Ints
-
-Floats = npt.NDArray[np.float64]
 
 MINUTE, HOUR = 60, 3600
 LONGEST_S: Final = 48 * HOUR

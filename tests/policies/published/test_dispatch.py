@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.errors import PolicyError, SettingError
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
 from dovetail.optimize.dispatch.cpsat import MODELS
 from dovetail.optimize.dispatch.problem import dispatch_problem
 from dovetail.policies.published.dispatch import Dispatch

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.engine.contract import check_policy
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
@@ -19,11 +20,11 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.optimize.window.problem import Solution
 from dovetail.policies.base import Policy
 from dovetail.policies.published import solver
-from dovetail.policies.published.solver import LISTS, SOLVER_NAMES, Solver
+from dovetail.policies.published.solver import LISTS, NAMES, Solver
 from dovetail.policies.registry import names, policy
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import TRACES, needs_traces
@@ -63,7 +64,7 @@ def watched(seed: int, chosen: Policy) -> tuple[Schedule, Seen]:
 
 def chosen_by(seed: int) -> Solver:
     rng = random.Random(-seed)
-    made = policy(rng.choice(SOLVER_NAMES))
+    made = policy(rng.choice(list(NAMES)))
     assert isinstance(made, Solver)
     window, idle, extend = rng.choice([1, 3, 100]), rng.random() < 0.5, rng.choice([1.0, 2.0])
     return replace(made, deterministic=0.001, window=window, idle=idle, extend=extend)
@@ -223,7 +224,7 @@ def test_names_and_settings() -> None:
     assert policy("cp:objective=pasf:3").objective == "pasf:3"  # type: ignore[attr-defined]
     assert policy("cp-bsld+") == Solver("bsld", refine=("spf", "saf", "sjf"), name="cp-bsld+")
     assert policy("cp-p2sf+") == Solver("p2sf", refine=("fcfs",), name="cp-p2sf+")
-    assert set(SOLVER_NAMES) <= set(names())
+    assert set(NAMES) <= set(names())
     assert set(KEYS) == set(LISTS)
     for text, says in {
         "cp:objective=speed": "no objective 'speed'; choose from af, awf",

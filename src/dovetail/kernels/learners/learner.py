@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.learners.quantile import Guesses, copied_guesses, guess, learn_from, new_guesses
 from dovetail.kernels.machine.capacity import prolong
@@ -22,14 +23,11 @@ from dovetail.kernels.state import (
     END_JOB,
     ENDED,
     ESTIMATE,
-    NEVER,
     NEWS_LIST,
     RUNNING,
     RUNTIME,
     STANDS,
     START,
-    Floats,
-    Ints,
     Run,
 )
 

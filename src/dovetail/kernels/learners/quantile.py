@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.passes.order import sort_by_key
-from dovetail.kernels.state import Floats, Ints
 
 MEMORIES = ((0.8, 1.0), (0.98, 30.0))
 """What a job weighs against the one that ended after it in its group; and how many jobs' worth of doubt there is."""

@@ -11,14 +11,11 @@ All is in one array, so that a copy of it is a plain copy: header, nodes, table 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.state import NEVER
 
-Ints = npt.NDArray[np.int64]
-
-# Numbers with NumPy's type: see profile.py.
+# Numbers with NumPy's type: see timeline.py.
 ZERO: int = np.int64(0)  # type: ignore[assignment]
 ONE: int = np.int64(1)  # type: ignore[assignment]
 NONE: int = np.int64(-1)  # type: ignore[assignment]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.heap import pop, push
 from dovetail.kernels.machine.node_classes import (
@@ -34,9 +34,6 @@ from dovetail.kernels.machine.node_classes import (
     ZERO,
     current,
 )
-from dovetail.kernels.state import NEVER
-
-Ints = npt.NDArray[np.int64]
 
 _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine.node_classes import (
     AT_NODES,
@@ -67,10 +67,6 @@ from dovetail.kernels.machine.node_fit import (
 )
 from dovetail.kernels.machine.placement import pick
 from dovetail.kernels.seam import answers
-from dovetail.kernels.state import NEVER
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 _GIVE, _TAKE = ONE, NONE

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.node_classes import AFTER, HEADS, NONE, ONE, ROOT, ZERO, pop_node
 from dovetail.kernels.machine.node_fit import (
@@ -27,9 +25,6 @@ from dovetail.kernels.machine.node_fit import (
     fit,
     least_free,
 )
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # Rules of placement.
 FIRST_FIT, BEST_FIT, WORST_FIT, CONSOLIDATE, SCARCE, GRADIENT = range(6)

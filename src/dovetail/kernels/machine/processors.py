@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.timeline import (
     GIVE,
@@ -29,8 +29,6 @@ from dovetail.kernels.machine.timeline import (
     new_profile,
 )
 from dovetail.kernels.seam import answers
-
-Ints = npt.NDArray[np.int64]
 
 
 class Counted(NamedTuple):

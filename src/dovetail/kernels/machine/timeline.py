@@ -21,11 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner, jit
-
-Ints = npt.NDArray[np.int64]
 
 LEAF = 64
 FAN = 16

@@ -7,23 +7,50 @@ at its earliest fit with all others fixed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import advance_plan, earliest_fit, open_plan, reserve, start, unreserve
 from dovetail.kernels.passes.order import sort_by_key
+from dovetail.kernels.passes.rule import Common
+from dovetail.kernels.seam import answers
+from dovetail.kernels.state import (
+    ARRIVED,
+    BACK_KEY,
+    CORRECTED,
+    END_JOB,
+    ENDED,
+    ESTIMATE,
+    NEWS_LIST,
+    ORDER,
+    PROMISED_FIRST,
+    PROMISED_LAST,
+    QUEUE,
+    RUNNING,
+    SPARE,
+    START,
+    STARTED,
+    WAITING,
+    Run,
+)
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 # When a sweep happens and in which order it goes.
 ONCE, EACH_END, REPEAT, BY_START = range(4)
 SWEEPS = {"once": ONCE, "each-end": EACH_END, "repeat": REPEAT, "by-start": BY_START}
+
+
+class ConservativeRule(NamedTuple):
+    """Conservative backfilling: FCFS, every job promised a start, promises kept."""
+
+    common: Common
+    sweep: int
+    bounded: bool
+    """Estimates are upper bounds of the run times: no running job can outlive one."""
 
 
 @inner
@@ -105,3 +132,61 @@ def start_due(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised:
             started[n_started] = job
             n_started += 1
     return n_started
+
+
+@inner
+def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> None:
+    compress(
+        cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], rule.sweep, run.keys[BACK_KEY],
+        run.lists[ORDER], run.lists[SPARE],
+    )  # fmt: skip
+
+
+@inner
+def outdated(run: Run, now: int, n: int) -> bool:
+    """Whether a running job has outlived its estimate, or a promise could not be kept."""
+    if run.info[CORRECTED] == 1:
+        return True
+    for i in range(run.info[RUNNING]):
+        job = run.lists[END_JOB, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
+            return True
+    for i in range(n):
+        if run.jobs[PROMISED_LAST, run.lists[QUEUE, i]] < now:
+            return True
+    return False
+
+
+@inner
+def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -> int:
+    info = run.info
+    n = info[WAITING] - info[ARRIVED]  # the queue is in order of arrival: the new ones stand last
+    if not rule.bounded and outdated(run, now, n):
+        rebuild(
+            cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], run.keys[BACK_KEY],
+            run.lists[ORDER], run.lists[SPARE],
+        )  # fmt: skip
+    else:
+        for i in range(info[ENDED]):
+            job = run.lists[NEWS_LIST, i]
+            end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
+            if end > now:
+                unreserve(cap, job, now, end - now)
+            if rule.sweep == EACH_END or i == info[ENDED] - 1:
+                _compress(rule, cap, run, now, n)
+    for i in range(n, info[WAITING]):
+        job = run.lists[QUEUE, i]
+        promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
+        run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+    return start_due(
+        cap,
+        now,
+        run.jobs[ESTIMATE],
+        run.lists[QUEUE],
+        info[WAITING],
+        run.jobs[PROMISED_LAST],
+        run.lists[STARTED],
+    )
+
+
+answers(ConservativeRule, decide=_decide_conservative)

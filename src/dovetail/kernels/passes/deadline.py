@@ -7,12 +7,12 @@ PROMISED_LAST is where each of them stands in the plan; PROMISED_FIRST is that o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import reserve, unreserve
-from dovetail.kernels.passes.conservative import promise, rebuild, start_due, sweep
-from dovetail.kernels.passes.rules import DeadlineRule, outdated
+from dovetail.kernels.passes.conservative import outdated, promise, rebuild, start_due, sweep
+from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
     AGREED,
@@ -39,6 +39,15 @@ from dovetail.kernels.state import (
     Run,
     wake_at_next,
 )
+
+
+class DeadlineRule(NamedTuple):
+    """Conservative backfilling in which jobs with a deadline may be moved."""
+
+    common: Common
+    guard: bool
+    """No accepted deadline is broken for a regular job."""
+    bounded: bool
 
 
 @inner

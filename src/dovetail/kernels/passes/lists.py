@@ -6,13 +6,12 @@ Everything is rebuilt at each pass: it remembers nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import (
+    advance_plan,
     alike,
     beside,
     earliest_fit,
@@ -26,8 +25,24 @@ from dovetail.kernels.machine.capacity import (
     take_beside,
     unreserve,
 )
-
-Ints = npt.NDArray[np.int64]
+from dovetail.kernels.passes.rule import Common, sort_if_moving
+from dovetail.kernels.seam import answers
+from dovetail.kernels.state import (
+    ENDED,
+    ESTIMATE,
+    NEWS_LIST,
+    PLACE,
+    QUEUE,
+    SEEN,
+    SIZE,
+    SPARE,
+    SPARE_2,
+    STANDS,
+    START,
+    STARTED,
+    WAITING,
+    Run,
+)
 
 STRICT = -1
 """Reservation depth of strict list scheduling: stop at the first job that does not fit."""
@@ -37,6 +52,16 @@ MOST_PUSH = 2.0**60
 """No reservation is pushed back by more, in seconds: its latest start stays an integer of 64 bits."""
 RECENT = 128
 """Kinds of job (size and estimate) whose last place is remembered within a pass, at least."""
+
+
+class ListRule(NamedTuple):
+    """List scheduling: an order and a reservation depth."""
+
+    common: Common
+    depth: int
+    reuse: bool
+    """Keep the plan from pass to pass while a new one would be the same: all are reserved, the keys do not move, and
+    no job has ended before its expected end. Estimates must be upper bounds that do not change."""
 
 
 @inner
@@ -191,106 +216,80 @@ def _fill(
 
 
 @inner
-def slack_pass(
-    cap: Any,
-    now: int,
-    estimate: Ints,
-    arrive: Ints,
-    queue: Ints,
-    n: int,
-    backfill: Ints,
-    other: bool,
-    depth: int,
-    relax: float,
-    slack: float,
-    first_at: Ints,
-    place: Ints,
-    held: Ints,
-    at_now: Ints,
-    trial: Ints,
-    seen: Ints,
-    started: Ints,
-) -> int:
-    """Relaxed backfilling: a start may push the reserved jobs back, each up to its own latest start.
+def _standing(cap: Any, run: Run, now: int) -> int:
+    """If the plan still stands: how many jobs at the head of the queue keep their places in it; those behind them are
+    taken out. Else -1.
 
-    The latest start is the first reservation that the job ever had (`first_at`, by job, -1: none yet) plus
-    relax * (that - arrival) + slack * estimate. The reservations are written to `place`, by job. `held`,
-    `at_now` and `trial` are working space.
+    A new plan would put these jobs just where they are: what started since took its place around them, all that ended
+    did so when expected, so there is nowhere more room than when they were placed.
     """
+    info = run.info
+    n = info[WAITING]
+    for i in range(info[ENDED]):
+        job = run.lists[NEWS_LIST, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] != now:
+            info[STANDS] = 0
+    if info[STANDS] == 0:
+        return -1
+    queue, place = run.lists[QUEUE], run.jobs[PLACE]
+    first = 0
+    while first < n and place[queue[first]] >= 0:
+        first += 1
+    behind = 0
+    for i in range(first, n):
+        behind += place[queue[i]] >= 0
+    if behind > first:  # cheaper to begin anew than to take so many out
+        info[STANDS] = 0
+        return -1
+    advance_plan(cap, now)
+    for i in range(first, n):
+        job = queue[i]
+        if place[job] >= 0:
+            unreserve(cap, job, place[job], run.jobs[ESTIMATE, job])
+            place[job] = -1
+    return first
+
+
+@inner
+def _start_placed(cap: Any, run: Run, now: int, first: int) -> int:
+    """Start the jobs, among the first of the queue, whose place in the standing plan is now."""
     n_started = 0
-    for i in range(n):
-        place[queue[i]] = -1
-    open_plan(cap, now)
-    blocked = 0
-    j = 0
-    phase = 0  # 0: in queue order while reservations are left; 1: the rest in backfill order
-    while True:
-        if phase == 0 and blocked >= depth:
-            phase = 1
-            if other:
-                _mark(seen, queue, j, 1)
-                j = 0
-        if j >= n:
-            break
-        job = backfill[j] if phase == 1 and other else queue[j]
-        j += 1
-        if phase == 1 and other and seen[job] != 0:
-            continue
-        if fits_now(cap, job) and _moves_over(
-            cap, now, job, estimate, arrive, relax, slack, first_at, held, at_now, trial, blocked
-        ):
-            start(cap, job, now, now + estimate[job])
-            started[n_started] = job
+    for i in range(first):
+        job = run.lists[QUEUE, i]
+        if run.jobs[PLACE, job] == now:
+            start(cap, job, now, now + run.jobs[ESTIMATE, job])
+            run.lists[STARTED, n_started] = job
             n_started += 1
-        elif phase == 0:
-            at = earliest_fit(cap, job, now, estimate[job])
-            reserve(cap, job, at, estimate[job])
-            held[blocked] = job
-            at_now[blocked] = at
-            blocked += 1
-            if first_at[job] < 0:
-                first_at[job] = at
-    for b in range(blocked):
-        place[held[b]] = at_now[b]
-    if other:
-        _mark(seen, queue, n, 0)
     return n_started
 
 
 @inner
-def _moves_over(
-    cap: Any, now: int, job: int, estimate: Ints, arrive: Ints, relax: float, slack: float, first_at: Ints,
-    held: Ints, at_now: Ints, trial: Ints, blocked: int,
-) -> bool:  # fmt: skip
-    """Try to start `job` now with the reserved jobs placed anew after it; undone if one of them gets too late."""
-    if fits_plan(cap, job, now, estimate[job]):
-        reserve(cap, job, now, estimate[job])
-        return True
-    for b in range(blocked):
-        unreserve(cap, held[b], at_now[b], estimate[held[b]])
-    good = fits_plan(cap, job, now, estimate[job])
-    if good:
-        reserve(cap, job, now, estimate[job])
-        done = 0
-        for b in range(blocked):
-            other = held[b]
-            at = earliest_fit(cap, other, now, estimate[other])
-            latest = first_at[other]
-            latest += int(min(relax * (first_at[other] - arrive[other]), MOST_PUSH))
-            latest += int(min(slack * estimate[other], MOST_PUSH))
-            if at > max(latest, at_now[b]):
-                good = False
-                break
-            reserve(cap, other, at, estimate[other])
-            trial[b] = at
-            done += 1
-        if good:
-            for b in range(blocked):
-                at_now[b] = trial[b]
-            return True
-        for b in range(done):
-            unreserve(cap, held[b], trial[b], estimate[held[b]])
-        unreserve(cap, job, now, estimate[job])
-    for b in range(blocked):
-        reserve(cap, held[b], at_now[b], estimate[held[b]])
-    return False
+def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
+    info = run.info
+    n = info[WAITING]
+    if n == 0:
+        info[STANDS] = 0
+        return 0
+    place = run.jobs[PLACE]
+    if rule.reuse:
+        first = _standing(cap, run, now)
+        if first >= 0:
+            n_started = _start_placed(cap, run, now, first)
+            if first == n:
+                return n_started
+            return place_rest(
+                cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], run.lists[QUEUE], first, n, rule.depth,
+                rule.common.keep_expected, place, run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED], n_started,
+            )[0]  # fmt: skip
+    queue, back = sort_if_moving(run, rule, now)
+    n_started = list_pass(
+        cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.common.backfill >= 0, rule.depth,
+        rule.common.keep_expected, place, run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
+    )  # fmt: skip
+    if rule.reuse:
+        for i in range(n):
+            info[STANDS] |= place[queue[i]] > now
+    return n_started
+
+
+answers(ListRule, decide=_decide_list)

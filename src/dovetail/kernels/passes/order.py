@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from math import log2
 
-import numpy as np
-import numpy.typing as npt
-
+from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 # Codes of the built-in orders. Up to LARGE a key is fixed when the job arrives; from WFP3 on it moves with time.
 FCFS, SJF, LJF, SAF, LAF, SPF, SMALL, LARGE, WFP3, UNICEF, XFACTOR, GIVEN, GIVEN_PER_PASS = range(13)

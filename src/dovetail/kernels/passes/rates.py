@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from dovetail.arrays import Floats
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import earliest_fit
-from dovetail.kernels.state import Floats
 
 
 class Rates(NamedTuple):

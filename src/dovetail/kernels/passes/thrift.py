@@ -4,28 +4,32 @@ wait that it takes cost least together; the jobs behind find the rest of the mac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import NEVER
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import earliest_fit, open_plan, reserve, start
-from dovetail.kernels.passes.rates import cheapest
-from dovetail.kernels.passes.rules import ThriftRule, sort_if_moving
+from dovetail.kernels.passes.rates import Rates, cheapest
+from dovetail.kernels.passes.rule import Common, sort_if_moving
 from dovetail.kernels.seam import answers
-from dovetail.kernels.state import (
-    ARRIVE,
-    ESTIMATE,
-    NEVER,
-    PLACE,
-    STARTED,
-    WAITING,
-    WAKE,
-    Run,
-    wake_at_next,
-)
+from dovetail.kernels.state import ARRIVE, ESTIMATE, PLACE, STARTED, WAITING, WAKE, Run, wake_at_next
 
-_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
+
+
+class ThriftRule(NamedTuple):
+    """A list with every job reserved, each where it is cheapest."""
+
+    common: Common
+    window: int
+    """This many jobs, the first in the order, may wait for a cheap hour; those behind go to their earliest fit."""
+    hold_s: int
+    """No job is held longer than this after its arrival."""
+    wait: float
+    """What a second of one job's wait costs."""
+    rates: Rates
 
 
 @inner

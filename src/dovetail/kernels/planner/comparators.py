@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine import processors as counted
 from dovetail.kernels.machine.capacity import open_plan, reserve
 from dovetail.kernels.machine.timeline import Profile, earliest
-from dovetail.kernels.passes.rules import PlanRule
-from dovetail.kernels.planner.plan import fitted
+from dovetail.kernels.planner.plan import PlanRule
 from dovetail.kernels.planner.search import (
     BEST_AT,
     BEST_ORDER,
@@ -35,13 +35,14 @@ from dovetail.kernels.planner.search import (
     _best_list,
     _move,
     _stand_at_best,
-    _value,
     decode,
+    fitted,
     search,
     seeded,
+    wait_value,
 )
 from dovetail.kernels.seam import answers
-from dovetail.kernels.state import ARRIVE, ESTIMATE, INFO, LIST_ROWS, SIZE, Floats, Ints, Run
+from dovetail.kernels.state import ARRIVE, ESTIMATE, INFO, LIST_ROWS, SIZE, Run
 
 TRIES = 12
 """Moves that tabu search looks at before it makes one."""
@@ -149,7 +150,7 @@ def _first(window: Window) -> float:
 def _keep(window: Window, order: Ints, at: Ints, best: float) -> float:
     """A plan is the best so far if its value is below `best`. Returns the value of the best."""
     ints = window.rule.space.ints
-    found = _value(window.rule, window.run, window.n, order, at)
+    found = wait_value(window.rule, window.run, window.n, order, at)
     if found >= best:
         return best
     for i in range(window.n):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import jit
 from dovetail.kernels.machine.capacity import earliest_fit, open_plan, reserve, start
-from dovetail.kernels.state import Ints
 
 
 @jit

@@ -8,10 +8,11 @@ less than that.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import (
     earliest_fit,
@@ -24,8 +25,8 @@ from dovetail.kernels.machine.capacity import (
     start,
 )
 from dovetail.kernels.passes.order import FCFS, GIVEN, LAF, SAF, SJF, SPF, key_of, sort_by_key
-from dovetail.kernels.passes.rates import cheapest, next_bend, next_change, outlay
-from dovetail.kernels.passes.rules import MoneyRule, sort_if_moving
+from dovetail.kernels.passes.rates import Rates, cheapest, next_bend, next_change, outlay
+from dovetail.kernels.passes.rule import Common, sort_if_moving
 from dovetail.kernels.planner.search import (
     BEST_AT,
     BEST_ORDER,
@@ -41,6 +42,7 @@ from dovetail.kernels.planner.search import (
     SLOT,
     SORTED,
     STOOD,
+    Space,
     anneal,
     keep_best,
     place,
@@ -49,27 +51,36 @@ from dovetail.kernels.planner.search import (
 from dovetail.kernels.planner.search import DUE_AT as UNTIL
 from dovetail.kernels.planner.search import URGENT as HELD
 from dovetail.kernels.seam import answers
-from dovetail.kernels.state import (
-    ARRIVE,
-    ESTIMATE,
-    NEVER,
-    PLACE,
-    SIZE,
-    STARTED,
-    WAITING,
-    WAKE,
-    Ints,
-    Run,
-    wake_at_next,
-)
+from dovetail.kernels.state import ARRIVE, ESTIMATE, PLACE, SIZE, STARTED, WAITING, WAKE, Run, wake_at_next
 
 # Rows of the search's space that mean something else here; their first numbers are of the pass. UNTIL: only what is
 # paid and earned before counts. HELD: 1 if jobs may be held.
 
-_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 MONEY_LISTS = (FCFS, -1, SJF, SAF, LAF, SPF, GIVEN)
 """Orders that a search begins with; -1: that of the standing plan; GIVEN: least power a processor first."""
+
+
+class MoneyRule(NamedTuple):
+    """A planner whose objective is money or carbon. The window has the jobs that are first in the rule's order."""
+
+    common: Common
+    window: int
+    decodes: int
+    seed: int
+    hot: float
+    cold: float
+    hold_s: int
+    """No job is held longer than this after its arrival."""
+    wait: float
+    """What a second of one job's wait costs."""
+    tariff: float
+    """What a second of a processor earns; 0: what is earned does not count."""
+    horizon_s: int
+    """Only what is paid and earned in this many seconds from now counts; NEVER: all of it."""
+    rates: Rates
+    space: Space
 
 
 @inner

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Floats
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import fits_now, names_nodes, open_plan, reserve, start
-from dovetail.kernels.passes.rules import MoneyRule, PlanRule
+from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import (
     BEST_AT,
     BEST_ORDER,
     CAME,
     DUE_AT,
-    FLOAT_ROWS,
     FROM,
-    INT_ROWS,
     JOBS,
     NEW_AT,
     NEW_ORDER,
-    OTHER,
     PART,
-    SLOT,
     STOOD,
-    STRIDE,
-    TERMS,
     WEIGHT,
     Space,
+    count_waits,
+    earliest_spot,
+    excess_wait,
     list_order,
     place,
     search,
     seeded,
+    wait_value,
 )
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
@@ -42,7 +41,6 @@ from dovetail.kernels.state import (
     ESTIMATE,
     KEY,
     LAST,
-    NEVER,
     NEXT,
     PLACE,
     PROMISED_FIRST,
@@ -58,27 +56,27 @@ from dovetail.kernels.state import (
     wake_at_next,
 )
 
-_0: int = np.int64(0)  # type: ignore[assignment]  # see profile.py
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 
-def no_space() -> Space:
-    """Working space for nothing; `fitted` makes that of a replay."""
-    none = np.zeros((0, 0), np.int64)
-    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+class PlanRule(NamedTuple):
+    """A planner: an objective, a budget, a window."""
 
-
-def fitted(rule: Any, cap: Any, room: int) -> Any:
-    """The rule with working space for plans of such a machine and so many waiting jobs; other rules as they are."""
-    if not isinstance(rule, PlanRule | MoneyRule):
-        return rule
-    jobs = room + rule.foresight if isinstance(rule, PlanRule) else min(room, rule.window)
-    most = max(jobs, TERMS) + 1
-    slots = min(most, rule.window) // STRIDE + 1
-    ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
-    ints[SLOT, :slots] = np.arange(slots)
-    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
-    plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
-    return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
+    common: Common
+    window: int
+    decodes: int
+    clairvoyant: bool
+    """The jobs planned for ahead are those that will come, and not copies of those that came."""
+    seed: int
+    level: int
+    """Of PaSF."""
+    hot: float
+    cold: float
+    patient: float
+    """What a job with an accepted deadline counts, of what it would without; below 0: deadlines are not looked at."""
+    weights: Floats
+    """Of the terms of the objective."""
+    space: Space
 
 
 @inner
@@ -167,7 +165,7 @@ def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
     ints, floats = rule.space.ints, rule.space.floats
     if run.info[RUNNING] == 0 and not rule.clairvoyant:
         return 0
-    found = min(run.info[RECENT], rule.foresight)
+    found = min(run.info[RECENT], rule.common.foresight)
     for i in range(found):
         ints[JOBS, n + i] = run.lists[BACK_QUEUE, i]
     if run.info[RECENT] == 0:
@@ -194,14 +192,14 @@ def _listed(rule: PlanRule, run: Run, n: int) -> int:
     found = 0
     job = run.info[NEXT]
     if rule.clairvoyant:
-        while job < min(run.info[LAST], run.jobs.shape[1]) and found < rule.foresight:
+        while job < min(run.info[LAST], run.jobs.shape[1]) and found < rule.common.foresight:
             rule.space.ints[JOBS, n + found] = job
             found += 1
             job += 1
         return found
     if run.links.shape[1] > 0:
         job = run.jobs.shape[1]  # with feedback, jobs of any number may have come
-    while job > 0 and found < rule.foresight:
+    while job > 0 and found < rule.common.foresight:
         job -= 1
         if run.jobs[ARRIVE, job] >= 0:
             rule.space.ints[JOBS, n + found] = job
@@ -209,4 +207,7 @@ def _listed(rule: PlanRule, run: Run, n: int) -> int:
     return found
 
 
-answers(PlanRule, decide=_decide_plan)
+answers(
+    PlanRule,
+    decide=_decide_plan, spot=earliest_spot, excess=excess_wait, value=wait_value, count_costs=count_waits,
+)  # fmt: skip

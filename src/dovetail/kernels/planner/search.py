@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import earliest_fit, recall_plan, remember_plan, reserve
 from dovetail.kernels.passes.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
-from dovetail.kernels.passes.rules import PlanRule
-from dovetail.kernels.seam import answers, seam
-from dovetail.kernels.state import ESTIMATE, NEVER, SIZE, Floats, Ints, Run
+from dovetail.kernels.seam import seam
+from dovetail.kernels.state import ESTIMATE, SIZE, Run
 
 spot = seam("spot")
 excess = seam("excess")
@@ -79,6 +79,25 @@ class Space(NamedTuple):
     """State of the random numbers."""
     counts: Ints
     """Plans that were decoded: one number."""
+
+
+def no_space() -> Space:
+    """Working space for nothing; `fitted` makes that of a replay."""
+    none = np.zeros((0, 0), np.int64)
+    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+
+
+def fitted(rule: Any, cap: Any, room: int) -> Any:
+    """The rule with working space for plans of such a machine and this many waiting jobs; one without as it is."""
+    if "space" not in rule._fields:
+        return rule
+    most = max(room + rule.common.foresight, TERMS) + 1
+    slots = min(most, rule.window) // STRIDE + 1
+    ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
+    ints[SLOT, :slots] = np.arange(slots)
+    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
+    plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
+    return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
 
 
 @inner
@@ -144,7 +163,7 @@ def cost(rule: Any, size: int, estimate: int, wait: float, weight: float) -> flo
     if scale[BSLD] != 0.0:
         total += scale[BSLD] * max(1.0, f / max(d, BOUND_S))
     if scale[LATE] != 0.0:
-        total += scale[LATE] * _late(wait, rule.starve_s)
+        total += scale[LATE] * _late(wait, rule.common.starve_s)
     if scale[PASF] != 0.0:
         level = rule.level
         over = (level + 1.0) / (level + 2.0) * powers(f, wait, level + 2)
@@ -208,7 +227,7 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
         sums[AWF] += area * (q + d)
         sums[BSLD] += part * max(1.0, (q + d) / max(d, BOUND_S))
         sums[WAIT] += part * space.floats[WEIGHT, local] * q
-        sums[LATE] += part * _late(q, rule.starve_s)
+        sums[LATE] += part * _late(q, rule.common.starve_s)
         sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
         first = min(first, space.ints[CAME, local])
         if rule.weights[PASF] != 0.0:
@@ -224,7 +243,7 @@ def _ratio(over: float, under: float) -> float:
 
 
 @inner
-def _value(rule: PlanRule, run: Run, n: int, order: Ints, at: Ints) -> float:
+def wait_value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
     """The objective of a plan, each term relative to its value in the FCFS plan; infinite if a deadline is broken."""
     for i in range(n if rule.patient >= 0.0 else 0):
         if _late_at(rule, run, order[i], at[i]):
@@ -239,7 +258,7 @@ def _value(rule: PlanRule, run: Run, n: int, order: Ints, at: Ints) -> float:
 
 
 @inner
-def _bound(rule: PlanRule, run: Run, n: int) -> None:
+def _bound(rule: Any, run: Run, n: int) -> None:
     """The least cost of every job of the order that the search begins with, under the weights of this pass; the
     last end from which the makespan is counted."""
     ints, floats = rule.space.ints, rule.space.floats
@@ -255,7 +274,7 @@ def _bound(rule: PlanRule, run: Run, n: int) -> None:
 
 
 @inner
-def _excess(rule: PlanRule, run: Run, local: int, at: int) -> float:
+def excess_wait(rule: Any, run: Run, local: int, at: int) -> float:
     """What a job of the window costs above its least when it starts at an instant; rounding never makes it negative."""
     if _late_at(rule, run, local, at):
         return np.inf
@@ -266,7 +285,7 @@ def _excess(rule: PlanRule, run: Run, local: int, at: int) -> float:
 
 
 @inner
-def _spot(rule: PlanRule, cap: Any, run: Run, local: int) -> int:
+def earliest_spot(rule: Any, cap: Any, run: Run, local: int) -> int:
     """The earliest fit."""
     job = rule.space.ints[JOBS, local]
     return earliest_fit(cap, job, rule.space.ints[FROM, local], run.jobs[ESTIMATE, job])
@@ -332,7 +351,7 @@ def _accept(space: Space, n: int, first: int) -> None:
 @inner
 def _starves(rule: Any, now: int, local: int) -> bool:
     """Whether a job is to come first for its wait. Where deadlines are promised nobody is: it could break them."""
-    return rule.patient < 0.0 and now - rule.space.ints[CAME, local] >= rule.starve_s
+    return rule.patient < 0.0 and now - rule.space.ints[CAME, local] >= rule.common.starve_s
 
 
 @inner
@@ -427,7 +446,7 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
 
 
 @inner
-def _count_costs(rule: PlanRule, run: Run, n: int) -> None:
+def count_waits(rule: Any, run: Run, n: int) -> None:
     """The scales of the terms, the ratio of PaSF, and the least costs."""
     ints, floats = rule.space.ints, rule.space.floats
     for t in range(TERMS):
@@ -553,6 +572,3 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
             keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
         else:
             keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])
-
-
-answers(PlanRule, spot=_spot, excess=_excess, value=_value, count_costs=_count_costs)

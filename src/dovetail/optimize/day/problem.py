@@ -26,15 +26,12 @@ from time import process_time
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.energy.cooling import ONE
 from dovetail.energy.site import MILLION, Site
 from dovetail.kernels.machine.processors import new_counted
 from dovetail.kernels.planner.day import begin_day, place_day
-from dovetail.model.workload import Ints
-
-Floats = npt.NDArray[np.float64]
 
 WITHIN_MC: Final = 5000
 """Temperatures of a segment are within so many thousandths of a degree."""

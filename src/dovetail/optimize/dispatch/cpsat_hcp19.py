@@ -10,7 +10,7 @@ from time import process_time
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Ints
 from dovetail.optimize.dispatch.cpsat_limits import WORK_PER_S, Ran, by_priority, restarted, scheduled
 from dovetail.optimize.dispatch.greedy import listed
 from dovetail.optimize.dispatch.problem import (

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Ints
 from dovetail.optimize.dispatch.contiguous import gaps
 from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, running_positions
 

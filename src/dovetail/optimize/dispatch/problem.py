@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
 from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
 from dovetail.optimize.window.problem import Status
 
 WINDOW: Final = 100

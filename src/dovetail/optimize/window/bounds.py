@@ -36,13 +36,11 @@ from math import fsum, nan
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from dovetail.model.workload import Ints, Workload
+from dovetail.arrays import Floats, Ints, Mask
+from dovetail.model.workload import Workload
 from dovetail.optimize.window.objective import Af, Awf, Bsld, Lines, Makespan, Objective, Pasf, PerJob, Sum, power_gap
-from dovetail.optimize.window.problem import Floats, Problem, alone
-
-Mask = npt.NDArray[np.bool_]
+from dovetail.optimize.window.problem import Problem, alone
 
 LAYERS: Final = 100
 """Sums of more layers than this are bounded from below by so many: each costs a walk over all jobs."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import Ints
 from dovetail.optimize.window.bounds import lower_bound
 from dovetail.optimize.window.cpsat_costs import Costs, costs_around
 from dovetail.optimize.window.objective import Objective, Pasf

@@ -12,10 +12,10 @@ from typing import Any, Final
 import numpy as np
 from ortools.sat.python import cp_model
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Floats, Ints
 from dovetail.optimize.window.cpsat_costs import Costs, Ratio
 from dovetail.optimize.window.cpsat_grid import coarsened
-from dovetail.optimize.window.problem import Floats, Problem, alone, check, decode
+from dovetail.optimize.window.problem import Problem, alone, check, decode
 
 POINTS: Final = 200
 """Most starts of a job for which PaSF gets a table of its costs; beyond that tangents bound them from below."""

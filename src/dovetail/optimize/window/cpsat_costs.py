@@ -13,9 +13,9 @@ from math import fsum
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Floats, Ints
 from dovetail.optimize.window.objective import Lines, Makespan, Objective, Pasf, PerJob, Sum, power_gap
-from dovetail.optimize.window.problem import Floats, Problem
+from dovetail.optimize.window.problem import Problem
 
 FloatGrid = npt.NDArray[np.float64]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.optimize.window.problem import NEVER, Problem
+from dovetail.arrays import NEVER
+from dovetail.optimize.window.problem import Problem
 
 
 def coarsened(problem: Problem, unit: int) -> Problem:

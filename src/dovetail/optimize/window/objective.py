@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import Ints
-from dovetail.optimize.window.problem import Floats, Problem
+from dovetail.optimize.window.problem import Problem
 
 
 class Objective(ABC):

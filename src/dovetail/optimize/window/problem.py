@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import NEVER, Floats, Ints
 
-Floats = npt.NDArray[np.float64]
-
-NEVER: Final = 2**62
 """The latest start of a job that has none."""
 
 Status = Literal["optimal", "feasible", "infeasible", "unknown"]

@@ -13,14 +13,14 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.planner import comparators as kernels
 from dovetail.kernels.planner.comparators import Window, new_window
 from dovetail.kernels.planner.search import BEST_AT, BEST_ORDER, FROM, STOOD
-from dovetail.model.workload import Ints
 from dovetail.optimize.window.objective import Objective, Sum
-from dovetail.optimize.window.problem import NEVER, Problem, Solution, decode
+from dovetail.optimize.window.problem import Problem, Solution, decode
 from dovetail.optimize.window.terms import COLD, HOT, MOST_DECODES, plan_rule
 
 Method = Literal["anneal", "tabu", "genetic", "random"]
@@ -107,7 +107,7 @@ def _window(problem: Problem, objective: Objective, seed: int) -> Window:
     for ever."""
     n = len(problem)
     taken = np.flatnonzero(problem.free < problem.processors)
-    ends = np.append(problem.times[1:], layout.NEVER // 2)
+    ends = np.append(problem.times[1:], NEVER // 2)
     jobs = np.full((layout.JOB_ROWS, n + len(taken)), -1, np.int64)
     jobs[layout.ARRIVE] = np.concatenate([problem.arrive, problem.times[taken]])
     jobs[layout.SIZE] = np.concatenate([problem.size, problem.processors - problem.free[taken]])

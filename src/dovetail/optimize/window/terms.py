@@ -6,12 +6,13 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Floats
 from dovetail.errors import SettingError
 from dovetail.kernels.passes.order import FCFS
-from dovetail.kernels.passes.rules import PlanRule
-from dovetail.kernels.planner.plan import no_space
-from dovetail.kernels.planner.search import AF, AWF, BOUND_S, BSLD, LATE, PASF, SPAN, TERMS, WAIT
-from dovetail.kernels.state import NEVER, Floats
+from dovetail.kernels.passes.rule import Common
+from dovetail.kernels.planner.plan import PlanRule
+from dovetail.kernels.planner.search import AF, AWF, BOUND_S, BSLD, LATE, PASF, SPAN, TERMS, WAIT, no_space
+from dovetail.names import number, whole
 from dovetail.optimize.window.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait
 
 HOT: Final = 0.1
@@ -43,14 +44,15 @@ def terms(objective: Objective) -> tuple[Floats, int]:
     return found, int(levels.pop()) if levels else 0
 
 
-def check_budget(decodes: int, window: int, hot: float, cold: float) -> None:
-    """Refuse a search without bounds."""
-    if not 0 <= decodes <= MOST_DECODES:
-        raise SettingError(f"decodes={decodes}: must be from 0 to {MOST_DECODES:,}")
-    if not 1 <= window <= MOST_WINDOW:
-        raise SettingError(f"window={window}: must be from 1 to {MOST_WINDOW:,} jobs")
-    if not 0 < cold <= hot <= 1e6:
-        raise SettingError(f"hot={hot}, cold={cold}: must be positive, and hot not below cold")
+DECODES: Final = whole(0, MOST_DECODES)
+WINDOW: Final = whole(1, MOST_WINDOW, "jobs")
+HEAT: Final = number(0, 1e6, above=True)
+
+
+def check_heat(hot: float, cold: float) -> None:
+    """Refuse an annealing that gets hotter."""
+    if not cold <= hot:
+        raise SettingError(f"hot={hot}, cold={cold}: hot must not be below cold")
 
 
 def plan_rule(
@@ -63,7 +65,7 @@ def plan_rule(
     if starve_s is not None:
         weights[LATE] = LATE_WEIGHT * weights.sum()
     starve = NEVER - 1 if starve_s is None else starve_s  # below NEVER: the queue is kept in order of arrival
+    common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight)
     return PlanRule(
-        FCFS, -1, starve, every_s, stop_for_news, False, window, decodes, foresight, clairvoyant, seed, level,
-        float(hot), float(cold), float(patient), weights, no_space(),
-    )  # fmt: skip
+        common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), weights, no_space()
+    )

@@ -5,30 +5,26 @@ After Optimizing Profit and Cooling Costs in HPC Cluster Scheduling: optimize/da
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.energy.rates import untold
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
-from dovetail.model.cluster import PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
-from dovetail.names import yes_no
+from dovetail.model.workload import Workload
+from dovetail.names import choice, duration, number, setting, whole, yes_or_no
 from dovetail.optimize.day.problem import Day, Searched, delay_search, in_order, multi_search, segments_of
 from dovetail.optimize.window.cpsat import need_ortools
-from dovetail.optimize.window.terms import MOST_DECODES, MOST_WINDOW
-from dovetail.policies.base import Policy
+from dovetail.optimize.window.terms import DECODES, WINDOW
+from dovetail.policies.base import COUNTS, Policy
 from dovetail.policies.lists import ListPolicy
-from dovetail.units import DAY_S, parse_duration
-
-KNOWN: Final = ("day", "submitted")
-SEARCHES: Final = ("multi", "delay", "relax", "cp")
-_NOT_TODAY: Final = 2**62
+from dovetail.units import DAY_S, MOST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -46,16 +42,21 @@ class Daily(Policy):
     jobs. On days after the last submission `multi` is all.
     """
 
-    known: str = "day"
-    search: str = "multi"
-    decodes: int = 1000
-    delay_s: int = 3600
-    deterministic: float = 1.0
-    window: int = 1500
-    per_node: int = 32
-    tomorrow: bool = False
+    known: str = setting("day", "whether the submissions of a day are known at its start", choice("day", "submitted"))
+    search: str = setting("multi", "how a day is planned", choice("multi", "delay", "relax", "cp"))
+    decodes: int = setting(1000, "plans that `delay` tries", DECODES)
+    delay_s: int = setting(3600, "how far `delay` holds a job back", duration(1, MOST_SECONDS))
+    deterministic: float = setting(1.0, "limit of CP-SAT, in its own seconds of work", number(0, 1e6, "s", above=True))
+    window: int = setting(1500, "jobs that CP-SAT plans", WINDOW)
+    per_node: int = setting(32, "processors of a node, whose power is one", whole(1, 10**6))
+    tomorrow: bool = setting(False, "count what jobs earn after midnight too", yes_or_no())
     name: str = "daily"
     needs_site: ClassVar[bool] = True
+    cannot: ClassVar[Mapping[str, str]] = {
+        "nodes": COUNTS,
+        "every": "plans starts to the second: it cannot run with --every",
+        "charge": "plans starts to the second: its decisions take no time",
+    }
     site: Site | None = field(default=None, repr=False, compare=False)
     draw_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)
     begin: int = 0
@@ -63,29 +64,13 @@ class Daily(Policy):
     """Shown every day that was planned, and its plan."""
 
     def __post_init__(self) -> None:
-        for setting, choices in (("known", KNOWN), ("search", SEARCHES)):
-            if getattr(self, setting) not in choices:
-                raise SettingError(f"{setting}={getattr(self, setting)}: choose from {', '.join(choices)}")
-        if not 0 <= self.decodes <= MOST_DECODES or self.delay_s < 1:
-            raise SettingError(f"decodes={self.decodes}, delay={self.delay_s} s: must not be negative, nor a delay 0")
-        if not 0 < self.deterministic <= 1e6 or not 1 <= self.window <= MOST_WINDOW or not 1 <= self.per_node <= 10**6:
-            raise SettingError(
-                f"deterministic={self.deterministic}, window={self.window}, per_node={self.per_node}: must be positive,"
-                f" and not above a million (window: {MOST_WINDOW:,})"
-            )
+        super().__post_init__()
         if self.tomorrow and self.search in ("cp", "relax"):
             raise SettingError(f"tomorrow=yes: search={self.search} counts the profit of today alone")
 
     @property
-    def clairvoyant(self) -> bool:  # type: ignore[override]
+    def clairvoyant(self) -> bool:
         return self.known == "day"
-
-    def settings(self) -> dict[str, Callable[[str], Any]]:
-        """What may stand behind the name, and how each is read."""
-        return {
-            "known": str, "search": str, "decodes": int, "delay": parse_duration, "deterministic": float,
-            "window": int, "per_node": int, "tomorrow": yes_no,
-        }  # fmt: skip
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Daily:
         if self.site is not None:
@@ -94,7 +79,7 @@ class Daily(Policy):
             raise SettingError(untold(self.name))
         if site.tariff <= 0:
             raise SettingError(f"{site.name}: there is no profit without a tariff")
-        draws = PowerCap(0, site.rest_mw, site.busy_mw).draws(workload)
+        draws = workload.draws_mw(site.rest_mw, site.busy_mw)
         return replace(self, site=site, draw_mw=draws, begin=int(workload.submit[0]) if len(workload) else 0)
 
     def decide(self, state: State) -> Plan:
@@ -108,7 +93,7 @@ class Daily(Policy):
                 del expected[job]
             wake = min([midnight, *expected.values()]) if more else None
             return Plan(starts, expected=expected, wake=wake)
-        plan = ListPolicy(lambda now: [expected.get(job, _NOT_TODAY) for job in now.waiting.tolist()], 1).decide(state)
+        plan = ListPolicy(lambda now: [expected.get(job, NEVER) for job in now.waiting.tolist()], 1).decide(state)
         for job in plan.starts:
             expected.pop(job, None)
         return Plan(plan.starts, expected=expected, wake=midnight if more else None)
@@ -155,3 +140,6 @@ class Daily(Policy):
         from dovetail.optimize.day.cpsat import solve_day
 
         return solve_day(day, begin, deterministic_s=self.deterministic, window=self.window, seed=seed)
+
+
+NAMES: Final[Mapping[str, Policy]] = {"daily": Daily()}

@@ -7,20 +7,27 @@ start now: a pass that was not solved would make the mean decision time look bet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from dovetail.errors import PolicyError, SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.names import choice, number, setting, whole
 from dovetail.optimize.dispatch.cpsat import MODELS, solve_dispatch
-from dovetail.optimize.dispatch.problem import WINDOW, Dispatched, DispatchProblem, Limits, dispatch_problem
+from dovetail.optimize.dispatch.problem import (
+    CLOCKS,
+    MOST_LIMIT,
+    WINDOW,
+    Dispatched,
+    DispatchProblem,
+    Limits,
+    dispatch_problem,
+)
 from dovetail.optimize.window.terms import MOST_WINDOW
 from dovetail.policies.base import Policy
-
-DISPATCH_NAMES: Final = MODELS
 
 
 @dataclass(frozen=True)
@@ -32,17 +39,16 @@ class Dispatch(Policy):
     """
 
     model: str = "pcp21"
-    window: int = WINDOW
-    delta: float = 1.0
-    most: float = 16.0
-    clock: str = "work"
+    window: int = setting(WINDOW, "the paper's m: jobs in a problem", whole(1, MOST_WINDOW, "jobs"))
+    delta: float = setting(1.0, "limit of a first search, in seconds of the clock", number(0, MOST_LIMIT, above=True))
+    most: float = setting(16.0, "limit of the longest search", number(0, MOST_LIMIT, above=True))
+    clock: str = setting("work", "what counts: CP-SAT's own work, or the wall", choice(*CLOCKS))
     name: str = "pcp21"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.model not in MODELS:
             raise SettingError(f"model={self.model}: choose from {', '.join(MODELS)}")
-        if not 1 <= self.window <= MOST_WINDOW:
-            raise SettingError(f"window={self.window}: must be from 1 to {MOST_WINDOW:,} jobs")
         self._limits(0)
 
     def _limits(self, seed: int) -> Limits:
@@ -52,10 +58,6 @@ class Dispatch(Policy):
     def timed(self) -> bool:
         """Whether it watches the clock, and may answer otherwise next time."""
         return self.clock == "wall"
-
-    def settings(self) -> dict[str, Callable[[str], Any]]:
-        """What may stand behind the name, and how each is read."""
-        return {"window": int, "delta": float, "most": float, "clock": str}
 
     def solve(self, state: State) -> tuple[DispatchProblem, Dispatched]:
         """The problem of an instant and the whole answer to it, for studies."""
@@ -84,11 +86,6 @@ class Dispatch(Policy):
         )  # fmt: skip
 
 
-def dispatch_named(name: str) -> Dispatch | None:
-    """`pcp19`, `hcp19`, `pcp21` or `pcp21s`; None for other names."""
-    return Dispatch(model=name, name=name) if name in MODELS else None
-
-
 def _devices(
     cluster: Cluster, state: State, problem: DispatchProblem, nodes: Mapping[int, tuple[int, ...]]
 ) -> dict[int, list[int]]:
@@ -112,3 +109,6 @@ def _devices(
             taken[node] |= bits
             given[job].append(bits)
     return given
+
+
+NAMES: Final[Mapping[str, Policy]] = {model: Dispatch(model, name=model) for model in MODELS}

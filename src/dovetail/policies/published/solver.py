@@ -13,25 +13,26 @@ and List-REG takes over where the limit is 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.errors import PolicyError, SettingError
+from dovetail.arrays import NEVER, Ints
+from dovetail.errors import PolicyError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
-from dovetail.names import yes_no
+from dovetail.names import Kind, number, setting, yes_or_no
 from dovetail.optimize.window.cpsat import solve
 from dovetail.optimize.window.objective import Objective, Sum, parse
-from dovetail.optimize.window.problem import NEVER, Problem, Solution, alone, decode, free_beside
-from dovetail.optimize.window.terms import MOST_WINDOW
-from dovetail.policies.base import Policy
+from dovetail.optimize.window.problem import Problem, Solution, alone, decode, free_beside
+from dovetail.optimize.window.terms import WINDOW
+from dovetail.policies.base import COUNTS, NO_CAP, Policy
+from dovetail.policies.planner import OBJECTIVE
 
-MOST_DETERMINISTIC: Final = 1e6
+MOST_WORK: Final = 1e6
 
 LISTS: Final[dict[str, Callable[[Problem], npt.NDArray[Any]]]] = {
     "fcfs": lambda problem: problem.arrive,
@@ -44,10 +45,12 @@ LISTS: Final[dict[str, Callable[[Problem], npt.NDArray[Any]]]] = {
 
 _FIRST: Final = {"af": "saf", "bsld": "spf", "wait": "saf"}
 """By the heaviest objective: the order that says who gets into the window. For all others it is first come."""
+_REFINE: Final = Kind(
+    lambda text: tuple(text.split("+")),
+    f"choose list plans from {', '.join(LISTS)}, joined by +",
+    lambda orders: all(order in LISTS for order in orders),
+)
 _REFINED: Final = {"cp-bsld+": ("spf", "saf", "sjf"), "cp-p2sf+": ("fcfs",)}
-_OBJECTIVES: Final = ("af", "awf", "bsld", "p2sf")
-
-SOLVER_NAMES: Final = (*(f"cp-{name}" for name in _OBJECTIVES), *_REFINED)
 
 
 @dataclass(frozen=True)
@@ -64,31 +67,18 @@ class Solver(Policy):
     Nor is there any if every job has its earliest fit and nobody may idle: then all orders give this plan.
     """
 
-    objective: str = "af"
-    deterministic: float = 0.2
-    extend: float = 1.0
-    window: int = 100
-    idle: bool = False
-    refine: tuple[str, ...] = ()
+    objective: str = setting("af", "what a plan minimises, with estimates for run times", OBJECTIVE)
+    deterministic: float = setting(0.2, "limit of a pass, in CP-SAT's own seconds of work", number(0, MOST_WORK, "s"))
+    extend: float = setting(1.0, "factor of the limit where a search finds nothing better", number(1, MOST_WORK))
+    window: int = setting(100, "jobs that are handed to the solver", WINDOW)
+    idle: bool = setting(False, "a plan may idle on purpose, which only PaSF gains by", yes_or_no())
+    refine: tuple[str, ...] = setting((), "list plans that get a search of their own, joined by +", _REFINE)
     name: str = "cp"
+    cannot: ClassVar[Mapping[str, str]] = {"nodes": COUNTS, "cap": NO_CAP}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         parse(self.objective)
-        if not 0 <= self.deterministic <= MOST_DETERMINISTIC:
-            raise SettingError(f"deterministic={self.deterministic}: must be from 0 to {MOST_DETERMINISTIC:,.0f} s")
-        if not 1 <= self.extend <= MOST_DETERMINISTIC:
-            raise SettingError(f"extend={self.extend}: must be a factor from 1 to {MOST_DETERMINISTIC:,.0f}")
-        if not 1 <= self.window <= MOST_WINDOW:
-            raise SettingError(f"window={self.window}: must be from 1 to {MOST_WINDOW:,} jobs")
-        if unknown := [order for order in self.refine if order not in LISTS]:
-            raise SettingError(f"refine: no list plan {unknown[0]!r}: choose from {', '.join(LISTS)}, joined by +")
-
-    def settings(self) -> dict[str, Callable[[str], Any]]:
-        """What may stand behind the name, and how each is read."""
-        return {
-            "objective": str, "deterministic": float, "extend": float, "window": int, "idle": yes_no,
-            "refine": lambda text: tuple(text.split("+")),
-        }  # fmt: skip
 
     def decide(self, state: State) -> Plan:
         waiting = state.waiting
@@ -149,15 +139,6 @@ class Solver(Policy):
         return found
 
 
-def solver_named(name: str) -> Solver | None:
-    """`cp`, `cp-af`, `cp-bsld+`, ...; None for other names."""
-    if name == "cp":
-        return Solver(name=name)
-    if name not in SOLVER_NAMES:
-        return None
-    return Solver(objective=name[3:].removesuffix("+"), refine=_REFINED.get(name, ()), name=name)
-
-
 def problem_of(state: State) -> Problem:
     """The waiting jobs beside what runs."""
     jobs = state.waiting
@@ -186,3 +167,10 @@ def _suited(objective: Objective) -> str:
     if isinstance(objective, Sum):
         objective = max(objective.parts, key=lambda part: part[0])[1]
     return _FIRST.get(type(objective).__name__.lower(), "fcfs")
+
+
+NAMES: Final[Mapping[str, Policy]] = {
+    "cp": Solver(),
+    **{f"cp-{term}": Solver(objective=term) for term in ("af", "awf", "bsld", "p2sf")},
+    **{name: Solver(objective=name[3:-1], refine=orders) for name, orders in _REFINED.items()},
+}

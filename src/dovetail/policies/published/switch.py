@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.policies.base import Policy, is_clairvoyant
+from dovetail.names import Kind, setting, whole
+from dovetail.policies.base import NO_CAP, Policy
+from dovetail.policies.lists import ListPolicy
+from dovetail.policies.published.dispatch import NAMES as NAMED
+
+_POLICY: Final = Kind(str, "must be a policy", nested=True)
+SHORTEST: Final = ListPolicy("sjf", 1, place="scarce", name="sjf-easy:place=scarce")
 
 
 @dataclass(frozen=True)
 class Switch(Policy):
-    """More than `jobs` waiting: `many` decides. Else `mixed`, if for somebody who waits not every kind of node will do;
+    """More than `jobs` waiting: `many` decides. Else `mixed`, if not every kind of node will do for every waiting job;
     else `plain`. Each is asked as if it had always decided: what it promised before is not known to the others, so
     policies that keep promises are refused."""
 
-    plain: Policy
-    mixed: Policy
-    many: Policy
-    jobs: int = 100
+    plain: Policy = setting(NAMED["hcp19"], "decides where any node will do for every waiting job", _POLICY)
+    mixed: Policy = setting(NAMED["pcp21"], "decides where not every kind of node will do", _POLICY)
+    many: Policy = setting(SHORTEST, "decides where many jobs wait", _POLICY)
+    jobs: int = setting(100, "more waiting jobs than this are many", whole(0, 10**9, "jobs"))
     name: str = "switch"
 
     def __post_init__(self) -> None:
-        if self.jobs < 0:
-            raise SettingError(f"jobs={self.jobs}: must be a number of waiting jobs, not negative")
+        super().__post_init__()
         for one in self.inner:
-            kept = hasattr(one, "sweep") or hasattr(one, "guard") or getattr(one, "patient", None) is not None
-            if kept or getattr(one, "relax", 0.0) != 0.0 or getattr(one, "slack", 0.0) != 0.0:
+            if one.keeps_promises:
                 raise SettingError(f"{one.name} keeps promises from pass to pass: switch cannot take turns with it")
-            if getattr(one, "needs_site", False):
+            if one.needs_site:
                 raise SettingError(f"{one.name} plans hours ahead: switch cannot take turns with it")
-            if is_clairvoyant(one) or isinstance(one, Switch):
+            if one.clairvoyant or one.inner != (one,):
                 raise SettingError(f"{one.name}: switch lets policies decide that do not know the future, nor switch")
+
+    @property
+    def cannot(self) -> Mapping[str, str]:
+        return {"cap": NO_CAP}
 
     @property
     def inner(self) -> tuple[Policy, ...]:
@@ -44,16 +52,7 @@ class Switch(Policy):
     @property
     def timed(self) -> bool:
         """Whether one of them watches the clock."""
-        return any(getattr(one, "timed", False) for one in self.inner)
-
-    def settings(self, named: Callable[[str], Policy]) -> dict[str, Callable[[str], Any]]:
-        """What may stand behind the name. A policy's own settings are written NAME;SETTING=VALUE;..."""
-
-        def inner(text: str) -> Policy:
-            name, _, rest = text.partition(";")
-            return named(f"{name}:{rest.replace(';', ',')}" if rest else name)
-
-        return {"plain": inner, "mixed": inner, "many": inner, "jobs": int}
+        return any(one.timed for one in self.inner)
 
     def chosen(self, state: State) -> Policy:
         """Who decides at this instant."""
@@ -69,3 +68,6 @@ class Switch(Policy):
 
     def decide(self, state: State) -> Plan:
         return self.chosen(state).decide(state)
+
+
+NAMES: Final[Mapping[str, Policy]] = {"switch": Switch()}

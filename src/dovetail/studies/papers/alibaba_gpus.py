@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.io.alibaba import read_nodes, read_pods
 from dovetail.metrics.comparison import Comparison, compare, mean_interval
-from dovetail.metrics.exact import Floats
 from dovetail.model.cluster import WHOLE, Cluster
 from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Workload

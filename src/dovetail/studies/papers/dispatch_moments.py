@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.io.streams import beside
 from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
 from dovetail.optimize.dispatch.contiguous import positions_lost
 from dovetail.optimize.dispatch.cpsat import solve_dispatch
 from dovetail.optimize.dispatch.instances import load_problem, save_problem
