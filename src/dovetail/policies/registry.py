@@ -52,7 +52,7 @@ def policy(given: str | Policy | Any) -> Policy:
     plain = aliases().get(name.lower(), name.lower())
     if plain not in named():
         shown = [one for one in named() if ":" not in one]
-        raise SettingError(f"{unknown('policy', name, shown)}; with settings as in list:order=saf,reserve=2")
+        raise SettingError(f"{unknown('policy', name, shown)}, or path/to/file.py:Name")
     return with_settings(_meant(plain, rest), rest, given if rest else name.lower(), policy)
 
 
