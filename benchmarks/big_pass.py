@@ -14,13 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from dovetail.kernels import run as layout
-from dovetail.kernels.counted import new_counted
-from dovetail.kernels.profile import FITS, HOLES
-from dovetail.kernels.step import step
-from dovetail.model.workload import Ints
+from dovetail.arrays import Ints
+from dovetail.io.read import read_workload
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.processors import new_counted
+from dovetail.kernels.machine.timeline import FITS, HOLES
+from dovetail.kernels.one_pass import step
+from dovetail.policies.base import Asked
 from dovetail.policies.lists import ListPolicy
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 NODES = 65_536
@@ -40,7 +41,7 @@ def big_pass(size: Ints, limit: Ints, nodes: int) -> dict[str, float]:
     run = layout.Run(info, jobs, np.zeros((2, n)), none, np.empty((2, 0), np.int64), lists)
     cap = new_counted(size, np.array([nodes], np.int64), n, 3 * n)
     clock = time.process_time()
-    started = step(ListPolicy(reserve="all").rule(keep=True), cap, run, 0)
+    started = step(ListPolicy(reserve="all").rule(Asked(keep=True)), cap, run, 0)
     cpu = time.process_time() - clock
     places = jobs[layout.PLACE]
     assert started > 0

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
-from dovetail.workloads.scenario import nudge
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.scenarios import nudge
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 SERVES = {"easy-sjbf": "bsld", "list-laf": "awf_s", "list-reg": "p2sf_s"}

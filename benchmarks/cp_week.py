@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
 from dovetail.studies.executors import engine
 from dovetail.studies.grid import tasks_of
 from dovetail.studies.runner import run_missing, warm_up
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
-from dovetail.workloads.clean import clean
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.filters import clean
 
 ROOT = Path(__file__).resolve().parents[1]
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", ROOT.parent / "shared" / "traces"))

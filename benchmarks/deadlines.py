@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dovetail.engine.replay import replay, warm
+from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.registry import find
 from dovetail.studies.spec import Trace, read_study
-from dovetail.workloads.clean import clean
-from dovetail.workloads.scenario import apply
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.filters import clean
+from dovetail.workloads.scenarios import apply
 
 POLICIES = ("conservative", "dbf", "dbf:guard=no", "easy")
 

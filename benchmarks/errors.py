@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.engine.replay import replay
-from dovetail.kernels.learning import LIMIT, Learner, new_learner
+from dovetail.io.read import read_workload
+from dovetail.kernels.learners.learner import LIMIT, Learner, new_learner
 from dovetail.metrics import summarize
-from dovetail.metrics.exact import Floats
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.predict.base import CompiledPredictor
 from dovetail.studies.papers.page import LOGS, filled, grid
 from dovetail.studies.papers.tables import METRICS
-from dovetail.workloads.scenario import nudge
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.scenarios import nudge
 
 TRACES: Final = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 SERVES: Final = {"easy-sjbf": "bsld", "list-laf": "awf_s", "list-reg": "p2sf_s"}

@@ -25,10 +25,10 @@ def warm_all() -> None:
 
     from dovetail.engine.contract import check_policy
     from dovetail.engine.replay import replay, warm
+    from dovetail.io.clusters import cluster_named
+    from dovetail.io.swf import read_swf_stream
     from dovetail.policies.registry import policy
-    from dovetail.workloads.clusters import cluster_named
-    from dovetail.workloads.swf import read_swf_stream
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
 
     read_swf_stream(io.BytesIO(b"1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n"), "warm-up", "warm-up")
     for name in ("easy", "easy:relax=0.5", "conservative"):

@@ -23,22 +23,22 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.energy.cooling import PLANTS, plant_table
-from dovetail.energy.hours import HOUR_S, Hours
+from dovetail.energy.rates import rates_of
+from dovetail.energy.series import HOUR_S, Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
+from dovetail.io.series import read_hours
 from dovetail.metrics.energy import UJ_PER_MWH, Powers, energy, powers
-from dovetail.metrics.exact import Floats
 from dovetail.metrics.groups import weeks
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
-from dovetail.policies.rates import rates_of
+from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.arrivals import local, submitted_at
 from dovetail.units import DAY_S, WEEK_S
-from dovetail.workloads.hours import read_hours
-from dovetail.workloads.scenario import apply, span
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.scenarios import apply, span
 
 TRACES: Final = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 LOGS: Final = {"KTH-SP2": 26, "CTC-SP2": 18, "SDSC-SP2": 26, "SDSC-BLUE": 26, "CEA-Curie": 18}

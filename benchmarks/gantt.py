@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.reports.browser import CHROMIUM, chromium, opened, written
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
 from dovetail.reports.gantt import Chart, fragment
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dovetail.policies.base import Asked
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dovetail.engine.compiled import new_replay
 from dovetail.engine.replay import warm
-from dovetail.engine.whole import new_replay
-from dovetail.kernels import run as layout
+from dovetail.kernels import state as layout
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.workload import Column, Provenance, Workload
 from dovetail.policies.base import RulePolicy
@@ -88,7 +90,7 @@ def measured(nodes: int, name: str, share: float, seed: int) -> Row:
     """One pass: its CPU time, and how many units it started or reserved."""
     jobs, chosen = workload(nodes, share, seed), policy(name)
     assert isinstance(chosen, RulePolicy)
-    rule = chosen.rule(bounded=True, keep=chosen.name.startswith("list"))
+    rule = chosen.rule(Asked(bounded=True, keep=chosen.name.startswith("list")))
     going = new_replay(jobs, machine(nodes), rule, np.array(jobs.limit), place=chosen.place, room=len(jobs) + 1)
     going.advance(0)
     begun = time.process_time()

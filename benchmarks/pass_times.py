@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from dovetail.engine.pass_times import timed_replay
 from dovetail.engine.replay import warm
-from dovetail.engine.timing import timed_replay
+from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 

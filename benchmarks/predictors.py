@@ -11,10 +11,10 @@ from pathlib import Path
 from time import process_time
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.predict.registry import LEARNED
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 

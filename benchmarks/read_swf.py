@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-from dovetail.workloads.swf import read_swf
+from dovetail.io.swf import read_swf
 
 ROOT = Path(__file__).resolve().parent.parent
 ARCHIVE = Path(os.environ.get("DOVETAIL_TRACES", ROOT.parent / "shared" / "traces")) / "archive"

@@ -13,7 +13,7 @@ import time
 from dovetail.engine.replay import replay, warm
 from dovetail.metrics import max_queue_jobs, mean_queue_jobs, timeline
 from dovetail.policies.registry import policy
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 
 
 def main() -> None:

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.windows import NAMES, Passes, passes, read
 
-from dovetail.optimize.cpsat import solve
-from dovetail.optimize.objective import OBJECTIVES
-from dovetail.optimize.problem import Problem, Solution, alone, check
-from dovetail.optimize.search import METHODS, search
+from dovetail.optimize.window.cpsat import solve
+from dovetail.optimize.window.objective import OBJECTIVES
+from dovetail.optimize.window.problem import Problem, Solution, alone, check
+from dovetail.optimize.window.search import METHODS, search
 
 MOST: Final = 8
 DECODES: Final = 3000

@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from dovetail.engine.replay import replay, warm
+from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
-from dovetail.workloads.source import read_workload
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 

@@ -25,16 +25,16 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
-from dovetail.optimize.bounds import lower_bound
-from dovetail.optimize.objective import OBJECTIVES
-from dovetail.optimize.problem import Problem, alone, check, decode, free_beside
-from dovetail.optimize.search import METHODS, search
+from dovetail.optimize.window.bounds import lower_bound
+from dovetail.optimize.window.objective import OBJECTIVES
+from dovetail.optimize.window.problem import Problem, alone, check, decode, free_beside
+from dovetail.optimize.window.search import METHODS, search
 from dovetail.policies.registry import policy
 from dovetail.predict.known import estimates
-from dovetail.workloads.source import read_workload
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TRACES: Final = Path(os.environ.get("DOVETAIL_TRACES", ROOT.parent / "shared" / "traces"))

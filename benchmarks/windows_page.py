@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.small_windows import DECODES, MORE_DECODES
 from benchmarks.windows import ASKED, BOUND, ROOT, SOLVERS, read
 
-from dovetail.optimize.terms import COLD, HOT
+from dovetail.optimize.window.terms import COLD, HOT
 from dovetail.studies.papers.page import picture
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.errors import DovetailError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.referee import RefereeError, Violation, assert_valid, check_plan, check_schedule
 
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.plan import Plan
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.referee import Violation, check_plan, check_schedule
 
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.optimize.bounds import workload_bounds
-from dovetail.workloads.clean import clean
-from dovetail.workloads.source import read_workload
+from dovetail.io.read import read_workload
+from dovetail.optimize.window.bounds import workload_bounds
+from dovetail.workloads.filters import clean
 from tests.conftest import TRACES, needs_traces
 
 COMMAND = str(Path(sys.executable).with_name("dovetail"))

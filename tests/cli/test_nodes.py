@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.io.clusters import cluster_named
+from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
-from dovetail.workloads.clean import clean, fits_nodes
-from dovetail.workloads.clusters import cluster_named
-from dovetail.workloads.scenario import apply
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.filters import clean, fits_nodes
+from dovetail.workloads.scenarios import apply
 from tests.cli.test_cli import lines, run
 
 NODES = """\

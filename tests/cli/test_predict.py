@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.metrics.estimates import calibration, ended_within, pinball_s, r2
 from dovetail.policies.registry import policy
-from dovetail.studies.content import content
+from dovetail.studies.cases import content
 from dovetail.studies.store import Store
-from dovetail.workloads.source import read_workload
 from tests.cli.test_cli import lines, run
 from tests.conftest import TRACES, needs_traces
 

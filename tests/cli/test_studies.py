@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dovetail.workloads.source import read_workload
+from dovetail.io.read import read_workload
 from tests.cli.test_cli import lines, run
 from tests.studies.small import written
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.policies.base import RulePolicy
+from dovetail.policies.conservative import Conservative
 from dovetail.policies.deadline import DeadlineBackfilling
-from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.policies.lists import ORDERS, ListPolicy
 from dovetail.referee import check_schedule
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs, with_deadlines, workload_of

@@ -17,10 +17,10 @@ from dovetail.engine.replay import replay
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 if sys.argv[1] == "made":
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
     workload = lublin(500, 64, seed=11, load=1.2)
 else:
-    from dovetail.workloads.swf import read_swf
+    from dovetail.io.swf import read_swf
     workload = read_swf(sys.argv[1])
 names = ("easy", "conservative", "list-wfp3", "list:order=unicef,reserve=2,relax=0.5")
 for name in names[: int(sys.argv[2])]:

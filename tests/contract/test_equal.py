@@ -8,9 +8,11 @@ from dataclasses import replace
 
 import pytest
 
-from dovetail.kernels.rules import ListRule
+from dovetail.kernels.passes.lists import ListRule
+from dovetail.policies.base import Asked
+from dovetail.policies.conservative import Conservative
 from dovetail.policies.deadline import DeadlineBackfilling
-from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
+from dovetail.policies.lists import ORDERS, ListPolicy
 from tests.contract.cases import SWEEPS, Case, case, disagreements
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs
@@ -34,7 +36,7 @@ def test_a_plan_that_stands_equals_a_new_one(order: str) -> None:
         exact = [replace(job, runtime=job.estimate if rng.random() < 0.95 else 1) for job in drawn.jobs]
         policies = ListPolicy(order, "all"), slow.ListPolicy(order, "all")
         this = Case(seed, exact, drawn.processors, *policies, drawn.feedback, 0)
-        rule = this.policy.rule(bounded=this.bounded)
+        rule = this.policy.rule(Asked(bounded=this.bounded))
         assert isinstance(rule, ListRule)
         assert rule.reuse
         assert disagreements(this) == []

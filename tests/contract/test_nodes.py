@@ -8,11 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.replay import replay
-from dovetail.engine.whole import Replay, new_replay
-from dovetail.kernels.fleet import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
+from dovetail.kernels.machine.node_classes import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
 from dovetail.model.cluster import NodeKind, Typical, by_node
 from dovetail.model.workload import Provenance, Workload
+from dovetail.policies.base import Asked
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
@@ -92,7 +93,7 @@ def test_long_queues_on_one_node_have_room() -> None:
     columns |= {name: np.arange(n) % 7 + 1 for name in ("runtime", "limit")}
     workload = Workload("long", columns, 2, Provenance("test"))
     cluster = by_node(("cores",), (NodeKind("one", 1, (2,)),))
-    rule = policy("list-sjf").rule(bounded=True, keep=True)  # type: ignore[attr-defined]
+    rule = policy("list-sjf").rule(Asked(bounded=True, keep=True))
     small = new_replay(workload, cluster, rule, np.array(workload.limit), room=2)
     small.advance()
     wide = replay(workload, policy("list-sjf"), cluster=cluster)
@@ -117,7 +118,7 @@ def test_what_has_passed_takes_no_room() -> None:
     names = {"feature": tuple(f"node{k}" for k in range(nodes))}
     workload = Workload("waves", columns, nodes * jobs, Provenance("test"), names=names)
     cluster = by_node(("cores",), tuple(NodeKind(f"kind{k}", 1, (jobs,), (f"node{k}",)) for k in range(nodes)))
-    rule = policy("easy").rule(bounded=True)  # type: ignore[attr-defined]
+    rule = policy("easy").rule(Asked(bounded=True))
     going = new_replay(workload, cluster, rule, np.array(workload.limit), room=jobs)
     for wave in range(nodes + 1):
         going.advance(1000 * wave + 500)

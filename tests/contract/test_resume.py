@@ -8,16 +8,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dovetail.engine.whole import Replay, new_replay
-from dovetail.kernels import run as layout
-from dovetail.kernels.counted import Counted
-from dovetail.kernels.profile import LEAVES, LEAVES_MOST
+from dovetail.arrays import Ints
+from dovetail.engine.compiled import Replay, new_replay
+from dovetail.io.swf import read_swf
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.processors import Counted
+from dovetail.kernels.machine.timeline import LEAVES, LEAVES_MOST
 from dovetail.model.cluster import Cluster
-from dovetail.model.workload import Ints, Workload
-from dovetail.policies.lists import Conservative, ListPolicy
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Asked
+from dovetail.policies.conservative import Conservative
+from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.workloads.swf import read_swf
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 from tests.conftest import TRACES, needs_traces
 from tests.contract.cases import Case, case
 
@@ -40,9 +43,7 @@ def outcome(engine: Replay) -> tuple[list[list[int]], int]:
 
 
 def begun(this: Case, *, room: int = 1024, stop_for_news: bool = False) -> Replay:
-    rule = this.policy.rule(
-        every_s=this.every_s, bounded=this.bounded, stop_for_news=stop_for_news, keep=this.seed % 2 == 0
-    )
+    rule = this.policy.rule(Asked(this.every_s, this.bounded, stop_for_news, this.seed % 2 == 0))
     cluster = Cluster(this.processors)
     return new_replay(this.workload, cluster, rule, this.estimate, feedback=this.feedback, room=room)
 
@@ -90,7 +91,7 @@ def test_a_copy_goes_on_alone() -> None:
         unseen = original.run.jobs[layout.ARRIVE] < 0
         original.estimate[unseen] += 1 + np.arange(unseen.sum()) % 7
         original.run.jobs[layout.RUNTIME, unseen] += 5
-        original.rule = this.policy.rule(every_s=this.every_s)  # estimates are no upper bounds any more
+        original.rule = this.policy.rule(Asked(every_s=this.every_s))  # estimates are no upper bounds any more
         differ += outcome(original) != undisturbed
         assert outcome(copy) == undisturbed, seed
         assert outcome(left.copy()) == undisturbed, seed
@@ -111,7 +112,7 @@ def test_growing_changes_nothing() -> None:
 def test_growing_in_a_long_queue(name: str) -> None:
     """A queue of hundreds of jobs: profiles of several leaves grow while a plan is kept in them."""
     workload = lublin(600, 64, seed=3, load=40.0)
-    rule = policy(name).rule(bounded=True, keep=True)  # type: ignore[attr-defined]
+    rule = policy(name).rule(Asked(bounded=True, keep=True))
     runs = [new_replay(workload, Cluster(64), rule, np.array(workload.limit), room=room) for room in (4, 100_000)]
     until = int(workload.submit[0])
     longest = most = 0
@@ -132,7 +133,7 @@ def test_growing_in_a_long_queue(name: str) -> None:
 @pytest.mark.parametrize("name", KTH)
 def test_a_real_trace_resumed(name: str) -> None:
     workload = read_swf(TRACES / "papers" / "KTH-SP2.swf.gz")
-    rule = policy(name).rule(bounded=True, keep=True)  # type: ignore[attr-defined]
+    rule = policy(name).rule(Asked(bounded=True, keep=True))
 
     def fresh(room: int) -> Replay:
         return new_replay(workload, Cluster(100), rule, np.array(workload.limit), room=room)
@@ -187,7 +188,7 @@ def test_estimates_may_change_in_the_middle() -> None:
     other = np.maximum(np.array(workload.limit) // 2, 1)
     half = int(workload.submit[150])
     for name in ("easy", "list-saf", "conservative"):
-        rule = policy(name).rule(keep=True)  # type: ignore[attr-defined]
+        rule = policy(name).rule(Asked(keep=True))
         stopped = _with(workload, rule)
         stopped.advance(half)
         later = workload.submit > half
@@ -205,7 +206,7 @@ def test_estimates_may_change_in_the_middle() -> None:
 
 
 def _with(workload: Workload, rule: object) -> Replay:
-    return new_replay(workload, Cluster(32), rule, np.array(workload.limit))  # type: ignore[arg-type]
+    return new_replay(workload, Cluster(32), rule, np.array(workload.limit))
 
 
 def test_the_cases_here_use_all_kinds_of_rule() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan

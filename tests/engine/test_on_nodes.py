@@ -8,9 +8,9 @@ import random
 import numpy as np
 import pytest
 
-from dovetail.engine.fairstart import fair_starts
+from dovetail.engine.fair_starts import fair_starts
+from dovetail.engine.pass_times import timed_replay
 from dovetail.engine.replay import compiled, replay
-from dovetail.engine.timing import timed_replay
 from dovetail.errors import SettingError
 from dovetail.policies.registry import policy
 from tests.slow.node_cases import random_nodes_case

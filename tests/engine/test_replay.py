@@ -14,7 +14,7 @@ from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 from tests.contract.cases import case
 
 NAMES = ["easy", "list-saf", "strict-sjf", "greedy-fcfs", "conservative", "list:slack=0.5", "xfactor-easy"]

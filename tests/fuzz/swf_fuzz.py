@@ -15,10 +15,10 @@ import time
 from decimal import ROUND_FLOOR, Context, Decimal
 
 from dovetail.errors import InputError
+from dovetail.io import swf
+from dovetail.io.swf import FIELDS, REASONS, read_swf_stream
 from dovetail.kernels import swf as kernel
 from dovetail.model.workload import Workload
-from dovetail.workloads import swf
-from dovetail.workloads.swf import FIELDS, REASONS, read_swf_stream
 
 HEADER = b"; Version: 2.2\n; MaxProcs: 128\n"
 MOST_SECONDS = 2.0

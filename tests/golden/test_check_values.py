@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.metrics import outcomes, summarize
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
@@ -17,7 +18,6 @@ from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.workloads.source import read_workload
 from tests.conftest import TRACES, needs_traces
 
 pytestmark = needs_traces

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dovetail.kernels.filling import all_fragmented, fill
-from dovetail.kernels.nodes import Nodes
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import Typical
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.policies.machine import new_machine
 from tests.slow.node_cases import random_nodes_case
 from tests.slow.nodes import RULES

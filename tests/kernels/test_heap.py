@@ -6,12 +6,10 @@ import heapq
 import random
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import jit
 from dovetail.kernels.heap import pop, push
-
-Ints = npt.NDArray[np.int64]
 
 
 @jit

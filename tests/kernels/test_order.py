@@ -8,14 +8,11 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import jit
-from dovetail.kernels.order import CODES, insert, key_of, moves, sort_by_key
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+from dovetail.kernels.passes.order import CODES, insert, key_of, moves, sort_by_key
 
 
 @jit

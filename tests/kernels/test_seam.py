@@ -6,30 +6,27 @@ import os
 import random
 import subprocess
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
-from dovetail.kernels import capacity
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels import replay as kernel
-from dovetail.kernels import run as layout
-from dovetail.kernels.capacity import start
+from dovetail.kernels import state as layout
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.counted import Counted, new_counted
-from dovetail.kernels.learning import new_learner
-from dovetail.kernels.passes import ALL, STRICT, list_pass
-from dovetail.kernels.rules import Rule
+from dovetail.kernels.learners.learner import new_learner
+from dovetail.kernels.machine import capacity
+from dovetail.kernels.machine.capacity import start
+from dovetail.kernels.machine.processors import Counted, new_counted
+from dovetail.kernels.passes.lists import ALL, STRICT, list_pass
 from dovetail.kernels.seam import answers
-from dovetail.policies.lists import Conservative
+from dovetail.policies.base import Asked
+from dovetail.policies.conservative import Conservative
 from tests.conftest import ROOT
 from tests.contract.cases import case
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs
-
-Ints = npt.NDArray[np.int64]
-
 
 # A second model: two lists of reservations, read from end to end --------------------------------------------
 
@@ -235,7 +232,7 @@ def _ask(cap: Counted) -> tuple[bool, int]:
 # Two resources ----------------------------------------------------------------------------------------------
 
 
-def _replay(jobs: list[slow.SlowJob], total: slow.Size, rule: Rule) -> layout.Run:
+def _replay(jobs: list[slow.SlowJob], total: slow.Size, rule: Any) -> layout.Run:
     """A whole replay on a machine with several resources."""
     n = len(jobs)
     rows = np.full((layout.JOB_ROWS, n), -1, np.int64)
@@ -250,7 +247,7 @@ def _replay(jobs: list[slow.SlowJob], total: slow.Size, rule: Rule) -> layout.Ru
     run = layout.Run(info, rows, np.zeros((2, n)), *none, np.zeros((layout.LIST_ROWS, n), np.int64))
     need = np.array([job.size for job in jobs], np.int64).ravel()
     cap = new_counted(need, np.array(total, np.int64), 1000, 2000)
-    assert kernel.replay(cap, run, rule, new_learner(rows[layout.ESTIMATE]), layout.NEVER - 1) == kernel.DONE
+    assert kernel.replay(cap, run, rule, new_learner(rows[layout.ESTIMATE]), NEVER - 1) == kernel.DONE
     return run
 
 
@@ -262,7 +259,7 @@ def two_resources(first: int, last: int) -> list[str]:
         this = case(seed)
         jobs, total = random_jobs(random.Random(seed), resources=2, too_small=seed % 3 == 0)
         bounded = all(job.estimate >= job.runtime for job in jobs)
-        run = _replay(jobs, total, this.policy.rule(keep=seed % 2 == 0, bounded=bounded))
+        run = _replay(jobs, total, this.policy.rule(Asked(keep=seed % 2 == 0, bounded=bounded)))
         wanted = slow.slow_replay(jobs, total, this.slow_policy)
         pairs = [(layout.START, wanted.start)]
         if seed % 2 == 0 or isinstance(this.policy, Conservative):

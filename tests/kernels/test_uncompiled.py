@@ -13,7 +13,7 @@ from tests.contract.cases import case
 SCRIPT = """
 import json, sys
 leaf, fan, first, last = map(int, sys.argv[1:])
-import dovetail.kernels.profile as profile
+import dovetail.kernels.machine.timeline as profile
 profile.LEAF, profile.FAN = leaf or profile.LEAF, fan or profile.FAN  # before anyone takes a copy of them
 from tests.contract.cases import case, disagreements
 from dovetail.kernels.replay import replay
@@ -53,8 +53,8 @@ def test_small_leaves_change_nothing() -> None:
 
 OVERFLOW = """
 import numpy as np
-from dovetail.engine.whole import new_replay
-from dovetail.kernels.profile import LEAF, LEAVES, LEAVES_MOST
+from dovetail.engine.compiled import new_replay
+from dovetail.kernels.machine.timeline import LEAF, LEAVES, LEAVES_MOST
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy

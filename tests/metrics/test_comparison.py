@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dovetail.arrays import Floats
 from dovetail.metrics.comparison import FEWEST, Comparison, block_length, compare, compare_all, holm
-from dovetail.metrics.exact import Floats
 
 quick = partial(compare, resamples=999)
 """For what does not depend on the number of resamples, and for simulations."""

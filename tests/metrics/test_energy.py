@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from dovetail.energy.cooling import ONE, PLANTS, STEP_W, Cooling, constant, plant_table
-from dovetail.energy.hours import Hours, always
+from dovetail.energy.series import Hours, always
 from dovetail.energy.site import MILLION, Off, Site
 from dovetail.errors import SettingError
 from dovetail.metrics.energy import UJ_PER_KWH, UJ_PER_MWH, energy, of_energy, powers
 from dovetail.model.cluster import Cluster, NodeKind, by_node
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 

@@ -9,7 +9,7 @@ import pytest
 
 from dovetail.metrics.estimates import calibration, mean_error_s, outlived, pinball_s, r2
 from dovetail.model.workload import Step
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 
 
 def test_by_hand() -> None:

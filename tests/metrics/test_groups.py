@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail import metrics
+from dovetail.arrays import Floats, Ints
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.metrics import Outcomes
-from dovetail.metrics.exact import Floats, exact_dot
+from dovetail.metrics.exact import exact_dot
 from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Step
+from dovetail.model.workload import Step
 from dovetail.policies.registry import policy
 from dovetail.units import WEEK_S
-from dovetail.workloads.source import read_workload
 from tests.conftest import TRACES, needs_traces
 from tests.metrics.schedules import feasible, schedule_of
 from tests.metrics.test_jobs import large, of

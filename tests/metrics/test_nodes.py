@@ -14,7 +14,7 @@ from dovetail import metrics
 from dovetail.engine.replay import replay
 from dovetail.metrics.nodes import of_nodes
 from dovetail.model.cluster import NodeKind, by_node
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.registry import policy

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.io.eurora import FIELDS as EURORA
+from dovetail.io.parquet import write_parquet
+from dovetail.io.read import read_workload
+from dovetail.io.swf import FIELDS as IN_SWF
+from dovetail.io.swf import write_swf
 from dovetail.model.workload import NAMED, OPTIONAL, REQUIRED, UNIT, Column, Provenance, Step, Workload
-from dovetail.workloads.eurora import FIELDS as EURORA
-from dovetail.workloads.parquet import write_parquet
-from dovetail.workloads.source import read_workload
-from dovetail.workloads.swf import FIELDS as IN_SWF
-from dovetail.workloads.swf import write_swf
 
 COLUMNS = (*REQUIRED, *OPTIONAL, f"{UNIT}gpus", f"{UNIT}memory_gb")
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.optimize.objective import Objective
-from dovetail.optimize.problem import Problem, check, decode
+from dovetail.optimize.window.objective import Objective
+from dovetail.optimize.window.problem import Problem, check, decode
 
 Array = npt.NDArray[Any]
 

@@ -8,7 +8,7 @@ from math import inf
 from random import Random
 
 from dovetail.model.cluster import NodeKind, by_node
-from dovetail.optimize.dispatch import Dispatched, DispatchProblem, Queued, Running
+from dovetail.optimize.dispatch.problem import Dispatched, DispatchProblem, Queued, Running
 
 Nodes = tuple[int, ...]
 

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from dovetail import metrics
-from dovetail.model.workload import Ints, Provenance, Workload
-from dovetail.optimize import bounds
-from dovetail.optimize.bounds import awf_bound_s, lower_bound, workload_bounds
-from dovetail.optimize.cpsat import solve
-from dovetail.optimize.objective import Bsld, Objective, Pasf, parse
-from dovetail.optimize.problem import Problem, alone
-from dovetail.workloads.source import read_workload
+from dovetail.arrays import Ints
+from dovetail.io.read import read_workload
+from dovetail.model.workload import Provenance, Workload
+from dovetail.optimize.window import bounds
+from dovetail.optimize.window.bounds import awf_bound_s, lower_bound, workload_bounds
+from dovetail.optimize.window.cpsat import solve
+from dovetail.optimize.window.objective import Bsld, Objective, Pasf, parse
+from dovetail.optimize.window.problem import Problem, alone
 from tests.conftest import TRACES, needs_traces
 from tests.optimize.brute import all_starts, best_order, random_problem, span_of, values
 

@@ -8,13 +8,15 @@ import sys
 import numpy as np
 import pytest
 
+from dovetail.arrays import NEVER
 from dovetail.errors import SettingError
-from dovetail.optimize.bounds import lower_bound
-from dovetail.optimize.cpsat import model, solve
-from dovetail.optimize.cpsat.costs import costs_around
-from dovetail.optimize.cpsat.grid import coarsened
-from dovetail.optimize.objective import Pasf, parse
-from dovetail.optimize.problem import NEVER, Problem, alone, check, decode, free_beside
+from dovetail.optimize.window import cpsat as model
+from dovetail.optimize.window.bounds import lower_bound
+from dovetail.optimize.window.cpsat import solve
+from dovetail.optimize.window.cpsat_costs import costs_around
+from dovetail.optimize.window.cpsat_grid import coarsened
+from dovetail.optimize.window.objective import Pasf, parse
+from dovetail.optimize.window.problem import Problem, alone, check, decode, free_beside
 from tests.optimize.brute import all_starts, best_order, random_problem, span_of, values
 
 REGULAR = ("af", "awf", "bsld", "wait", "makespan")
@@ -78,7 +80,7 @@ def test_ratios_are_never_worse_than_the_best_order_of_small_problems(name: str)
 
 @pytest.mark.parametrize("level", [0.5, 1, 2, 3])
 def test_tangents_bound_pasf_from_below(level: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dovetail.optimize.cpsat import build
+    from dovetail.optimize.window import cpsat_build as build
 
     rng = np.random.default_rng(8)
     objective, close = Pasf(level), 0
@@ -98,7 +100,7 @@ def test_tangents_bound_pasf_from_below(level: float, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("level", [0.5, 1, 1.5, 2, 3, 6])
 def test_no_tangent_is_above_the_cost(level: float) -> None:
-    from dovetail.optimize.cpsat import build
+    from dovetail.optimize.window import cpsat_build as build
 
     rng = np.random.default_rng(10)
     lines = touched = 0
@@ -235,7 +237,8 @@ def test_a_schedule_at_its_least_needs_no_search() -> None:
 
 
 def test_ortools_is_loaded_only_to_solve() -> None:
-    code = "import sys, dovetail.optimize.cpsat, dovetail.optimize.bounds; sys.exit('ortools' in sys.modules)"
+    rooms = "dovetail.optimize.window.cpsat, dovetail.optimize.window.bounds"
+    code = f"import sys, {rooms}; sys.exit('ortools' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -9,12 +9,21 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.energy.cooling import PLANTS, STEP_W, constant, plant_table
-from dovetail.energy.hours import Hours
+from dovetail.energy.series import Hours
 from dovetail.energy.site import MILLION, Site
-from dovetail.model.workload import Ints
-from dovetail.optimize.cpsat.day import solve_day
-from dovetail.optimize.day import WITHIN_MC, Day, Placer, Segments, delay_search, in_order, multi_search, segments_of
+from dovetail.optimize.day.cpsat import solve_day
+from dovetail.optimize.day.problem import (
+    WITHIN_MC,
+    Day,
+    Placer,
+    Segments,
+    delay_search,
+    in_order,
+    multi_search,
+    segments_of,
+)
 
 
 def random_day(rng: random.Random, jobs: int, length: int = 40) -> Day:

@@ -11,9 +11,11 @@ import pytest
 
 from dovetail.errors import InputError, SettingError
 from dovetail.model.cluster import NodeKind, by_node
-from dovetail.optimize.contiguous import positions_lost
-from dovetail.optimize.cpsat.dispatch import MODELS, solve_dispatch
-from dovetail.optimize.dispatch import (
+from dovetail.optimize.dispatch.contiguous import positions_lost
+from dovetail.optimize.dispatch.cpsat import MODELS, solve_dispatch
+from dovetail.optimize.dispatch.greedy import listed
+from dovetail.optimize.dispatch.instances import load_problem, save_problem
+from dovetail.optimize.dispatch.problem import (
     Dispatched,
     DispatchProblem,
     Limits,
@@ -23,8 +25,6 @@ from dovetail.optimize.dispatch import (
     running_positions,
     total_slowdown,
 )
-from dovetail.optimize.greedy import listed
-from dovetail.optimize.instances import load_problem, save_problem
 from tests.optimize.dispatching import best_by_brute_force, random_dispatch, wrong, wrong_positions
 
 SEEDS = range(60)
@@ -62,7 +62,7 @@ def test_plans_against_brute_force(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pools_are_a_relaxation_and_what_starts_now_has_nodes(seed: int) -> None:
-    from dovetail.optimize.cpsat.hcp19 import on_pools
+    from dovetail.optimize.dispatch.cpsat_hcp19 import on_pools
 
     problem = random_dispatch(Random(seed), 3)
     relaxed = on_pools(problem, Limits(100, 100))
@@ -200,7 +200,7 @@ def test_positions_are_not_lost_to_who_comes_after_or_to_itself() -> None:
 
 
 def test_an_extension_adds_what_is_missing_and_a_restart_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dovetail.optimize.cpsat import limits as search
+    from dovetail.optimize.dispatch import cpsat_limits as search
 
     given: list[float] = []
     real = search._solver

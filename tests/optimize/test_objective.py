@@ -8,8 +8,8 @@ import pytest
 from dovetail import metrics
 from dovetail.errors import SettingError
 from dovetail.metrics.jobs import Outcomes
-from dovetail.optimize.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait, parse
-from dovetail.optimize.problem import Problem, decode
+from dovetail.optimize.window.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait, parse
+from dovetail.optimize.window.problem import Problem, decode
 from tests.optimize.brute import random_problem
 
 

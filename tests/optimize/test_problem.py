@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dovetail.optimize.problem import NEVER, Problem, Solution, alone, check, decode, free_beside
+from dovetail.arrays import NEVER
+from dovetail.optimize.window.problem import Problem, Solution, alone, check, decode, free_beside
 from tests.optimize.brute import random_problem
 
 

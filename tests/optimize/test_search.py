@@ -12,12 +12,12 @@ from benchmarks.windows import Passes, passes
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
-from dovetail.optimize.cpsat import solve
-from dovetail.optimize.objective import OBJECTIVES, Bsld, parse
-from dovetail.optimize.problem import Problem, alone, check, decode
-from dovetail.optimize.search import METHODS, Method, search
+from dovetail.optimize.window.cpsat import solve
+from dovetail.optimize.window.objective import OBJECTIVES, Bsld, parse
+from dovetail.optimize.window.problem import Problem, alone, check, decode
+from dovetail.optimize.window.search import METHODS, Method, search
 from dovetail.policies.planner import Planner
-from dovetail.policies.solver import problem_of
+from dovetail.policies.published.solver import problem_of
 from tests.conftest import needs_traces
 from tests.optimize.brute import best_order, random_problem
 from tests.optimize.test_cpsat import window

@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pytest
 
 from dovetail.engine.contract import check_policy
-from dovetail.engine.fairstart import fair_starts
+from dovetail.engine.fair_starts import fair_starts
+from dovetail.engine.pass_times import timed_replay
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
-from dovetail.engine.timing import timed_replay
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan

@@ -11,15 +11,16 @@ import pytest
 
 from dovetail.engine.contract import random_workload
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import RulePolicy
+from dovetail.policies.conservative import Conservative
 from dovetail.policies.deadline import DeadlineBackfilling
-from dovetail.policies.lists import Conservative, ListPolicy
+from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan
 from tests.contract.cases import case

@@ -23,8 +23,8 @@ from dovetail.policies.base import Policy
 from dovetail.policies.planner import Offline
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
+from tests.policies.published.test_solver import jobs_of
 from tests.policies.test_planner import drawn
-from tests.policies.test_solver import jobs_of
 
 
 class Sees(Policy):
@@ -108,7 +108,7 @@ def test_both_engines_agree_and_the_referee_has_nothing_to_say() -> None:
 
 
 def test_knowing_the_future_pays() -> None:
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
 
     workload = lublin(600, 32, seed=4, load=1.0)
     knows, does_not = (

@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.engine.compiled import new_replay
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
-from dovetail.engine.whole import new_replay
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.compile import jit
-from dovetail.kernels.run import NEVER, Floats
-from dovetail.kernels.search import FLOAT_ROWS, LATE, PASF, RHO, SCALE, SPAN, TERMS, _least, cost, powers
+from dovetail.kernels.planner.search import FLOAT_ROWS, LATE, PASF, RHO, SCALE, SPAN, TERMS, _least, cost, powers
 from dovetail.metrics import af_s, awf_s, bsld, pasf_s
 from dovetail.metrics.jobs import Outcomes, outcomes
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Workload
-from dovetail.optimize.objective import parse
-from dovetail.optimize.terms import terms
+from dovetail.model.workload import Workload
+from dovetail.optimize.window.objective import parse
+from dovetail.optimize.window.terms import terms
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
@@ -147,7 +147,7 @@ def test_starving_jobs_come_first() -> None:
 
 
 def test_same_seed_same_starts_and_another_seed_others() -> None:
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
 
     workload = lublin(800, 32, seed=4, load=1.0)
     starts = [replay(workload, policy("plan-awf"), seed=seed).start.tolist() for seed in (3, 3, 4)]
@@ -246,7 +246,7 @@ def test_a_user_says_what_waiting_counts() -> None:
 
 
 def test_a_budget_in_milliseconds_plans_no_worse_than_none() -> None:
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
 
     workload = lublin(300, 32, seed=4, load=1.0)
     timed, listed = (af_s(outcomes(replay(workload, policy(p)))) for p in ("plan:ms=2", "list-fcfs"))

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dovetail.energy.cooling import PLANTS, plant_table
-from dovetail.energy.hours import Hours
+from dovetail.energy.rates import rates_of
+from dovetail.energy.series import Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
@@ -20,7 +21,6 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
-from dovetail.policies.rates import rates_of
 from dovetail.policies.registry import policy
 from dovetail.policies.thrift import Thrift
 from dovetail.referee import check_schedule

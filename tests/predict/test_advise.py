@@ -52,7 +52,7 @@ def test_the_most_specific_group_that_is_large_enough() -> None:
 def test_later_jobs_are_stopped_about_as_often_as_said(tmp_path: Path) -> None:
     """On KTH-SP2: limits from the first half of each busy user's jobs, tried on the second half. Users change their
     habits, so this is only roughly so: not three times as many."""
-    from dovetail.workloads.source import read_workload
+    from dovetail.io.read import read_workload
 
     path = TRACES / "papers" / "KTH-SP2.swf.gz"
     workload = read_workload(path)

@@ -10,21 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
+from dovetail.engine.compiled import new_replay
 from dovetail.engine.contract import busy_workload, check_predictor
+from dovetail.engine.estimates import said_by
 from dovetail.engine.replay import finished, replay
-from dovetail.engine.said import said_by
-from dovetail.engine.whole import new_replay
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import Learner, observe, outlived, predicted
+from dovetail.kernels.learners.learner import Learner, observe, outlived, predicted
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Asked
 from dovetail.policies.registry import policy
 from dovetail.predict.base import CORRECTIONS, Job, Predictor
 from dovetail.predict.history import Survival
 from dovetail.predict.registry import LEARNED, predictor
 from dovetail.referee import check_schedule
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 from tests.slow import predict as slow
 
 POLICIES = ("list-reg", "easy-sjbf", "list-laf", "conservative", "list:slack=0.5", "plan-af:decodes=3")
@@ -39,7 +41,7 @@ def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple
     """The schedule, and what was said of each job when it arrived."""
     said = said_by(workload, estimate)
     chosen = policy(name)
-    rule = chosen.rule(bounded=said.bounded, stop_for_news=said.asked, keep=True)  # type: ignore[attr-defined]
+    rule = chosen.rule(Asked(bounded=said.bounded, stop_for_news=said.asked, keep=True))
     whole = new_replay(workload, cluster, rule, said.learner)
     whole.on_news = said.told
     whole.advance()
@@ -189,7 +191,7 @@ def test_a_copy_has_learned_the_same() -> None:
         middle = int(np.median(workload.submit))
         for name in ("quantile:correct=again", "online"):
             said = said_by(workload, name)
-            rule = policy("list-reg").rule(stop_for_news=said.asked)  # type: ignore[attr-defined]
+            rule = policy("list-reg").rule(Asked(stop_for_news=said.asked))
             one = new_replay(workload, cluster, rule, said.learner)
             one.on_news = said.told
             one.advance(middle)

@@ -9,13 +9,13 @@ import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.metrics.estimates import r2
 from dovetail.policies.registry import policy
 from dovetail.predict.base import Job
 from dovetail.predict.online import Neighbours, Online
 from dovetail.predict.registry import predictor
-from dovetail.workloads.source import read_workload
 from tests.conftest import TRACES, needs_traces
 
 

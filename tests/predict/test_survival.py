@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.kernels.learning import observe, predicted
+from dovetail.kernels.learners.learner import observe, predicted
 from dovetail.model.workload import Provenance, Workload
 from dovetail.predict.advise import survival
 from dovetail.predict.history import Survival

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.reports.gantt import Fragment
 from tests.reports.browser import Seen
 

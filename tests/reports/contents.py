@@ -12,7 +12,7 @@ from dovetail.metrics.comparison import Comparison
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
-from dovetail.reports.content import Case, Content, Entry
+from dovetail.reports.page_data import Case, Content, Entry
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -7,10 +7,11 @@ from heapq import heappop, heappush
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
-from dovetail.model.request import Placement, Requests, requests_of
+from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from tests.reports.charts import EPOCH
 
 MIXED = by_node(

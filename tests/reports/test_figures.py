@@ -16,11 +16,11 @@ from dovetail import metrics
 from dovetail.model.schedule import Schedule
 from dovetail.reports import curves as computed
 from dovetail.reports.columns import COLUMNS, change, interval, named, percent, scale
-from dovetail.reports.content import Entry
 from dovetail.reports.curves import Curves, curves
 from dovetail.reports.figures import Picture, drawable, pictures
-from dovetail.reports.lines import busy_figure, queue_figure, wait_area_figure, waits_figure
-from dovetail.reports.panels import FEW, changed, changes_figure, size_labels, wait_map_figure
+from dovetail.reports.line_figures import busy_figure, queue_figure, wait_area_figure, waits_figure
+from dovetail.reports.page_data import Entry
+from dovetail.reports.panel_figures import FEW, changed, changes_figure, size_labels, wait_map_figure
 from dovetail.reports.style import duration_ticks, settings, short_duration, svg, text_colour
 from tests.metrics.schedules import feasible, schedule_of
 from tests.reports.contents import HOSTILE, case, compared, entry, schedule, typical

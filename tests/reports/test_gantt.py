@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dovetail.model.cluster import Cluster, NodeKind, by_node
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.reports.gantt import Chart, Stretch, accelerators, fragment, worst_stretch
 from dovetail.units import printable

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from dovetail.model.cluster import NodeKind, by_node
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.reports.gantt import Chart, fragment
 from tests.reports.browser import Seen, chromium, needs_chromium, opened, written

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from dovetail.model.cluster import Cluster, NodeKind, by_node
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.reports.lanes import Rectangles, lay_on_nodes, lay_out
 from tests.metrics.schedules import feasible, schedule_of

@@ -19,9 +19,9 @@ from playwright.sync_api import Browser
 
 from dovetail.errors import InputError
 from dovetail.reports.columns import COLUMNS
-from dovetail.reports.content import Case, Content
 from dovetail.reports.page import MOST_PICTURED, render, write
-from dovetail.reports.words import summary
+from dovetail.reports.page_data import Case, Content
+from dovetail.reports.summary_text import summary
 from tests.conftest import ROOT
 from tests.reports.browser import chromium, needs_chromium, opened
 from tests.reports.contents import HOSTILE, case, compared, entry, hostile, page, typical

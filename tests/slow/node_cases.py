@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dovetail.model.cluster import Cluster, NodeKind, by_node
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.nodes import NodeJob, SlowNodes, TypicalJob, machine_of

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dovetail.model.plan import Plan
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.model.state import State
 from dovetail.referee import check_plan, check_schedule
 from tests.slow.node_cases import NodesCase, random_nodes_case, schedule_on_nodes

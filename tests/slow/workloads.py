@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.policies import Size, SlowJob, SlowResult

@@ -6,7 +6,7 @@ import pytest
 
 from dovetail.studies.store import Store
 from dovetail.studies.task import plain
-from dovetail.studies.work import run_batch
+from dovetail.studies.worker import run_batch
 from tests.studies.small import prepared, written
 
 

@@ -11,7 +11,7 @@ from dovetail.studies.runner import Outcome, run_missing, warm_up
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.work import run_batch
+from dovetail.studies.worker import run_batch
 
 SMALL = """\
 name = "small"

@@ -9,19 +9,16 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
+from dovetail.io.sites import read_site
+from dovetail.io.swf import write_swf
 from dovetail.metrics import summarize
-from dovetail.metrics.energy import of_energy
 from dovetail.model.schedule import Schedule
-from dovetail.policies.base import at_site as told
-from dovetail.policies.registry import policy
 from dovetail.studies.store import Store
 from dovetail.studies.task import Cell
-from dovetail.workloads.clean import clean
-from dovetail.workloads.scenario import apply
-from dovetail.workloads.sites import read_site
-from dovetail.workloads.source import read_workload
-from dovetail.workloads.swf import write_swf
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.filters import clean
+from dovetail.workloads.lublin import lublin
+from dovetail.workloads.scenarios import apply
 from tests.studies.small import ran
 
 SITE = 'busy_w = 20\nidle_w = 3\ntariff = 0.05\n[price]\nfile = "prices.csv"\ncolumn = "eur"\n'
@@ -44,9 +41,8 @@ def direct(folder: Path, cell: Cell, steps: tuple[str, ...]) -> tuple[Schedule, 
     workload = clean(read_workload(folder / f"{cell.trace}.swf"), ["standard"])
     for step in steps:
         workload = apply(workload, step, seed=cell.seed)
-    chosen = told(policy(cell.policy), site, workload, workload.processors)
-    schedule = replay(workload, chosen, estimate=cell.estimate, seed=cell.seed)
-    return schedule, {**summarize(schedule), **of_energy(schedule, site)}
+    schedule = replay(workload, cell.policy, estimate=cell.estimate, seed=cell.seed, site=site)
+    return schedule, summarize(schedule, site)
 
 
 def at_site(folder: Path, name: str, busy_w: int = 20) -> str:

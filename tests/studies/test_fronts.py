@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from benchmarks.fronts import between, by_week, measured, split_jobs, whole_jobs
 
-from dovetail.energy.hours import HOUR_S, Hours
+from dovetail.arrays import Floats, Ints
+from dovetail.energy.series import HOUR_S, Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.metrics.energy import UJ_PER_MWH, powers
-from dovetail.metrics.exact import Floats
-from dovetail.model.workload import Ints
 from tests.metrics.schedules import schedule_of
 
 PRICES = np.array([4.0, 2.0, 1.0, 3.0, 3.0, 3.0])

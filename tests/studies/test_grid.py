@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from dovetail.errors import InputError
+from dovetail.io.swf import write_swf
 from dovetail.model.workload import Workload
 from dovetail.studies import grid
 from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, from_plain, plain
-from dovetail.studies.work import run_batch
-from dovetail.workloads.swf import write_swf
-from dovetail.workloads.synthetic import lublin
+from dovetail.studies.worker import run_batch
+from dovetail.workloads.lublin import lublin
 from tests.studies.small import SMALL, prepared, written
 
 

@@ -15,7 +15,7 @@ from dovetail.studies.identity import PACKAGE, code_hash, hash_of_files
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.work import run_batch, worker_code
+from dovetail.studies.worker import run_batch, worker_code
 from tests.conftest import ROOT
 from tests.studies.small import prepared, written
 
@@ -73,10 +73,10 @@ def test_comments_docstrings_and_other_verbs_make_no_difference(tree: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("kernels/run.py", "kernels/state.py"),
-        ("kernels/passes.py", "kernels/passes_/lists.py"),
-        ("workloads/parquet.py", "io/columns.py"),
-        ("policies/solver.py", "policies/published/solver.py"),
+        ("kernels/state.py", "kernels/state.py"),
+        ("kernels/passes/lists.py", "kernels/passes_/lists.py"),
+        ("io/parquet.py", "io/columns.py"),
+        ("policies/published/solver.py", "policies/published/solver.py"),
         ("studies/store.py", "studies/shelf.py"),
     ],
 )
@@ -93,11 +93,15 @@ def test_so_does_a_moved_file(tree: Path, old: str, new: str) -> None:
         ("kernels/heap.py", "return n + 1", "return n + 7"),
         ("units.py", "86_400", "86_401"),
         ("metrics/jobs.py", "10", "11"),
-        ("optimize/cpsat/model.py", "1", "2"),
-        ("workloads/swf.py", '"MaxJobs"', '"MaxJob"'),
+        ("optimize/window/cpsat.py", "1", "2"),
+        ("io/swf.py", '"MaxJobs"', '"MaxJob"'),
         ("policies/registry.py", '"list-fcfs"', '"list-sjf"'),
         ("policies/base.py", "import deadline as _", "import thrift as _"),
-        ("policies/daily.py", "delay_search, in_order,", "in_order as delay_search, delay_search as in_order,"),
+        (
+            "policies/published/daily.py",
+            "delay_search, in_order,",
+            "in_order as delay_search, delay_search as in_order,",
+        ),
     ],
 )
 def test_an_edit_of_a_rule_does_not(tree: Path, file: str, old: str, new: str) -> None:
@@ -125,13 +129,13 @@ def test_all_that_a_worker_imports_is_followed(tmp_path: Path) -> None:
     tasks = prepared(written(tmp_path, study + "[[traces]]\ngenerate = {jobs = 30, processors = 4}\n"), store)
     script = f"""
 import sys
-from dovetail.studies.work import run_batch
+from dovetail.studies.worker import run_batch
 assert not [one["error"] for one in run_batch({str(store.path)!r}, {[plain(task) for task in tasks]!r}) if one["error"]]
 print(*(name for name, module in sys.modules.items() if name.partition(".")[0] == "dovetail"))
 """
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
     loaded = set(done.stdout.split())
-    assert {"dovetail.engine.replay", "dovetail.metrics.energy", "dovetail.studies.work"} <= loaded & names
+    assert {"dovetail.engine.replay", "dovetail.metrics.energy", "dovetail.studies.worker"} <= loaded & names
     assert {name for name in loaded if name not in names and f"{name}.__init__" not in names} == {"dovetail"}
     assert not [
         name for name in names if name.startswith(("dovetail.cli", "dovetail.reports", "dovetail.studies.grid"))
@@ -172,7 +176,7 @@ def test_a_users_file_is_followed_to_what_lies_beside_it(tmp_path: Path, file: s
 
 
 def test_a_users_file_is_followed_into_dovetail_too(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("from dovetail.workloads.catalog import LOGS\n")
+    (tmp_path / "mine.py").write_text("from dovetail.io.archive import LOGS\n")
     places = identity._Places(PACKAGE, (tmp_path,))
     assert PACKAGE / "workloads" / "catalog.py" in identity.modules([tmp_path / "mine.py"], places)
 

@@ -8,14 +8,14 @@ import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.errors import InputError, SettingError
+from dovetail.io.clusters import cluster_named
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.reports.page import write
-from dovetail.studies.content import content
+from dovetail.studies.cases import content
 from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store, cluster_of, nodes_text
-from dovetail.workloads.clusters import cluster_named
 from tests.cli.test_nodes import NODES
 from tests.studies.small import prepared, ran, run, written
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
+from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.studies.executors import engine
@@ -39,7 +41,6 @@ from dovetail.studies.papers.tables import ESTIMATES, METRICS, TABLE_2, TABLE_II
 from dovetail.studies.spec import placed, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task
-from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 
 TABLES = {"cp-table-2": TABLE_2, "packing-table-2": TABLE_II}

@@ -13,7 +13,7 @@ from dovetail.studies.papers.binding import Case, Found, statements
 from dovetail.studies.papers.page import Runs
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store, cluster_of
-from dovetail.workloads.lengthen import loads
+from dovetail.workloads.resample import loads
 from tests.conftest import TRACES
 from tests.studies.small import ran
 

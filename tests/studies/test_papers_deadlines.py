@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.io.read import read_workload
 from dovetail.model.workload import Step
 from dovetail.studies.grid import _prepared
 from dovetail.studies.papers import dbf_tables
@@ -17,7 +18,6 @@ from dovetail.studies.papers.page import Runs
 from dovetail.studies.papers.registry import find
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
-from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 from tests.metrics.schedules import schedule_of
 from tests.studies.small import ran

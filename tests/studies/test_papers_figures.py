@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from dovetail.cli.papers import app
 from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.io.read import read_workload
 from dovetail.metrics import Outcomes
 from dovetail.studies.executors import engine
 from dovetail.studies.papers.arrivals import arrivals, local, longest, periods, spans, winter
@@ -24,7 +25,6 @@ from dovetail.studies.papers.registry import REPRODUCTIONS, find
 from dovetail.studies.papers.reproduce import make_page, run_tasks, tasks_for, write
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
-from dovetail.workloads.source import read_workload
 from tests.conftest import ROOT, TRACES, needs_traces
 
 RESULTS = ROOT / "docs" / "results"

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from dovetail.errors import SettingError
+from dovetail.io.alibaba import read_nodes, read_pods
 from dovetail.metrics.comparison import Comparison
 from dovetail.model.cluster import NodeKind, by_node
-from dovetail.model.request import requests_of, typical
+from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.machine import PLACES
 from dovetail.studies.papers.alibaba_gpus import (
@@ -27,7 +28,6 @@ from dovetail.studies.papers.alibaba_gpus import (
     rules,
 )
 from dovetail.studies.papers.filling import POINTS, UPTO, drawn, filled
-from dovetail.workloads.alibaba import read_nodes, read_pods
 from tests.conftest import ROOT, TRACES, needs_traces
 
 CLUSTER = by_node(

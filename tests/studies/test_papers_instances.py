@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dovetail.engine.said import said_by
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.estimates import said_by
+from dovetail.engine.stepped import Stepper
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.optimize.dispatch import DispatchProblem, Limits, Queued, dispatch_problem
+from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, Queued, dispatch_problem
 from dovetail.policies.registry import policy
 from dovetail.studies.papers import dispatch_moments
 from dovetail.studies.papers.dispatch_compared import (

@@ -12,7 +12,7 @@ import pytest
 
 from dovetail.engine.contract import random_workload
 from dovetail.engine.replay import replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.metrics import af_s, outcomes
 from dovetail.model.plan import Plan
 from dovetail.model.state import State

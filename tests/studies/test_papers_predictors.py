@@ -13,7 +13,7 @@ from dovetail.policies.registry import policy
 from dovetail.studies.papers.packing_table_3 import _said_of_tables, _table
 from dovetail.studies.papers.quantiles import Choice, Half, change, choose, halves
 from dovetail.studies.papers.tables import TABLE_III, TABLE_IV, TARGETS, TRACES
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.lublin import lublin
 
 
 def test_the_tables_have_every_cell() -> None:

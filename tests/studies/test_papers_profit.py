@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.model.workload import Provenance, Workload
-from dovetail.policies.daily import Daily
+from dovetail.policies.published.daily import Daily
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.profit import page_of
 from dovetail.studies.papers.profit_cases import CP, DELAY, MULTI, ONE, PLAN, SCENARIOS, cases, of

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import InputError
+from dovetail.io.sites import read_site
 from dovetail.metrics.energy import of_energy
 from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import read_study
 from dovetail.studies.task import plain
-from dovetail.studies.work import run_batch
-from dovetail.workloads.sites import read_site
+from dovetail.studies.worker import run_batch
 from tests.studies.small import ran, written
 
 STUDY = """\

@@ -18,11 +18,11 @@ from dovetail.errors import InputError
 from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.referee import assert_valid
-from dovetail.studies.content import content
+from dovetail.studies.cases import content
 from dovetail.studies.runner import tell_of_earlier
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.work import run_batch, worker_code
+from dovetail.studies.worker import run_batch, worker_code
 from tests.reports.nodes import MIXED, placed, random_jobs
 from tests.studies.small import SMALL, prepared, ran, written
 
@@ -175,7 +175,7 @@ def test_a_run_on_nodes_keeps_its_nodes(
     store.keep(schedule.workload)
     task = replace(filled[1][0], workload_sha256=schedule.workload.digest(), processors=MIXED.processors)
     assert task.keep == "starts"
-    monkeypatch.setattr("dovetail.studies.work._replayed", lambda *_: (schedule, None))
+    monkeypatch.setattr("dovetail.studies.worker._replayed", lambda *_: (schedule, None))
     assert [result["error"] for result in run_batch(str(store.path), [plain(task)])] == [""]
     got = store.schedule(task.name)
     assert got is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.model.workload import Workload
 
 

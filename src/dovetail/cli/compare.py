@@ -50,9 +50,9 @@ def compare_command(
     from dataclasses import replace
 
     from dovetail.policies.registry import policy as policy_named
-    from dovetail.reports.content import Content
     from dovetail.reports.page import write
-    from dovetail.studies.content import of_schedules
+    from dovetail.reports.page_data import Content
+    from dovetail.studies.cases import of_schedules
 
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")

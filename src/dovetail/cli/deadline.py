@@ -14,7 +14,7 @@ from dovetail.errors import SettingError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dovetail.engine.offers import Offers
+    from dovetail.engine.deadline_offers import Offers
 
 app = typer.Typer(no_args_is_help=True, help="Deadlines: what could be promised, and what that would save.")
 
@@ -40,7 +40,7 @@ def advise_command(
     as_json: Json = False,
 ) -> None:
     """Say which deadlines a job could be promised, and how much less others would wait for it."""
-    from dovetail.engine.offers import offers
+    from dovetail.engine.deadline_offers import offers
     from dovetail.model.cluster import Cluster
     from dovetail.policies.deadline import DeadlineBackfilling
     from dovetail.units import parse_duration

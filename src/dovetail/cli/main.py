@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from dovetail import __version__
 from dovetail.cli import check, compare, deadline, papers, policies, predict, replay, report, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
+from dovetail.version import __version__
 
 app = typer.Typer(
     name="dovetail",

@@ -13,7 +13,8 @@ from dovetail.cli.replay import replayed, warmed
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from dovetail.model.workload import Ints, Workload
+    from dovetail.arrays import Ints
+    from dovetail.model.workload import Workload
     from dovetail.policies.base import Policy
 
 app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")

@@ -60,9 +60,9 @@ def load(
     that would not fit even there are set aside in the end."""
     from dataclasses import replace
 
-    from dovetail.workloads.clean import clean, fits_nodes
-    from dovetail.workloads.scenario import apply
-    from dovetail.workloads.source import read_workload
+    from dovetail.io.read import read_workload
+    from dovetail.workloads.filters import clean, fits_nodes
+    from dovetail.workloads.scenarios import apply
 
     workload = read_workload(path)
     if cluster is not None:
@@ -77,7 +77,7 @@ def load(
 
 def nodes_named(name: str | None, processors: int | None = None) -> Cluster | None:
     """The cluster of nodes that is asked for; None: processors are only counted."""
-    from dovetail.workloads.clusters import cluster_named
+    from dovetail.io.clusters import cluster_named
 
     if name is None:
         return None

@@ -101,10 +101,9 @@ def replay_command(
 ) -> None:
     """Replay TRACEs under policies and compare them."""
     from dovetail.model.cluster import Cluster
-    from dovetail.policies.base import at_site
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
-    from dovetail.workloads.clean import under_cap
+    from dovetail.workloads.filters import under_cap
 
     policies = [policy_named(name) for name in policy or ["easy"]]
     try:
@@ -133,11 +132,10 @@ def replay_command(
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            here = at_site(chosen, site, workload, workload.processors)
-            schedule, replay_s = replayed(workload, here, estimate, seed, feedback, every_s, machine, charge)
+            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge, site)
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
-                row["metrics"] |= _unfairness(schedule, here, fair_starts, every_s, counting)
+                row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting, site)
             if site is not None:
                 row |= _energy(schedule, site, power_cap)
             if gaps:
@@ -191,17 +189,16 @@ def replayed(
     every_s: int = 0,
     cluster: Cluster | None = None,
     charge: bool = False,
+    site: Site | None = None,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
-    from dovetail.policies.base import RulePolicy
 
-    slow = not isinstance(policy, RulePolicy)
-    with _progress(len(workload), policy.name, slow or len(workload) >= _LONG) as tell:
+    with _progress(len(workload), policy.name, not policy.compiled or len(workload) >= _LONG) as tell:
         clock = time.process_time()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
-            progress=tell, charge_decisions=charge,
+            progress=tell, charge_decisions=charge, site=site,
         )  # fmt: skip
         return schedule, time.process_time() - clock
 
@@ -256,20 +253,22 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
     }
 
 
-def _unfairness(schedule: Schedule, policy: Any, jobs: int, every_s: int, counting: str) -> dict[str, float]:
-    from dovetail.engine.fairstart import fair_starts
+def _unfairness(
+    schedule: Schedule, policy: Any, jobs: int, every_s: int, counting: str, site: Site | None
+) -> dict[str, float]:
+    from dovetail.engine.fair_starts import fair_starts
     from dovetail.metrics import unfairness
     from dovetail.predict.known import estimates
 
     guess = estimates(schedule.workload, schedule.estimate)
     fair = fair_starts(
-        schedule.workload, policy, schedule.cluster, guess, every_s=every_s, sample=jobs, seed=schedule.seed
+        schedule.workload, policy, schedule.cluster, guess, every_s=every_s, sample=jobs, seed=schedule.seed, site=site
     )
     return unfairness(schedule, fair, counting)
 
 
 def _site(path: Path | None) -> Site | None:
-    from dovetail.workloads.sites import read_site
+    from dovetail.io.sites import read_site
 
     return read_site(path) if path is not None else None
 
@@ -296,7 +295,7 @@ def _bounds(workload: Workload) -> dict[str, float]:
     from rich.console import Console
     from rich.markup import escape
 
-    from dovetail.optimize.bounds import workload_bounds
+    from dovetail.optimize.window.bounds import workload_bounds
     from dovetail.units import printable
 
     console = Console(stderr=True)
@@ -446,7 +445,7 @@ def _deadline_table(rows: list[dict[str, Any]]) -> None:
 
 def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:
     """Write under a name that no other schedule of this command has (`written`): traces may share a file name."""
-    from dovetail.workloads.schedules import write_schedule_parquet, write_schedule_swf
+    from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
 
     out.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]

@@ -26,7 +26,7 @@ def report_command(
 ) -> None:
     """Write one self-contained page about all runs of a study."""
     from dovetail.reports.page import write
-    from dovetail.studies.content import content
+    from dovetail.studies.cases import content
     from dovetail.studies.store import Store
 
     shown = content(Store(store), pair, command=f"dovetail report {store.name}" + (f" --pair {pair}" if pair else ""))

@@ -16,7 +16,7 @@ from dovetail.cli.prepare import Json, new_table, print_json, print_table, say
 from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
-    from dovetail.reports.content import Case
+    from dovetail.reports.page_data import Case
     from dovetail.studies.runner import Outcome, Standing
     from dovetail.studies.spec import Study
     from dovetail.studies.store import Store
@@ -86,7 +86,7 @@ def results_command(
     """Print each policy's metrics and how they compare with the baseline's, pair by pair."""
     from dataclasses import asdict
 
-    from dovetail.studies.content import content
+    from dovetail.studies.cases import content
     from dovetail.studies.store import Store
 
     shown = content(Store(store), pair)
@@ -109,7 +109,7 @@ def _show_case(case: Case) -> None:
     from rich.console import Console
     from rich.markup import escape
 
-    from dovetail.studies.content import IN_GROUPS
+    from dovetail.studies.cases import IN_GROUPS
     from dovetail.units import printable
 
     heads, energy = [], {"energy_cost": "bill", "co2_kg": "CO2 (kg)"}

@@ -45,7 +45,7 @@ def describe_command(
 def _facts(workload: Workload) -> dict[str, Any]:
     import numpy as np
 
-    from dovetail.workloads.scenario import offered_load
+    from dovetail.workloads.scenarios import offered_load
 
     def spread(values: Any) -> dict[str, float]:
         if not len(values):
@@ -110,11 +110,11 @@ def _show(facts: dict[str, Any]) -> None:
 
 def _write(workload: Workload, out: Path) -> None:
     if out.suffix == ".parquet":
-        from dovetail.workloads.parquet import write_parquet
+        from dovetail.io.parquet import write_parquet
 
         write_parquet(workload, out)
     else:
-        from dovetail.workloads.swf import write_swf
+        from dovetail.io.swf import write_swf
 
         write_swf(workload, out)
 
@@ -155,7 +155,7 @@ def generate_command(
     as_json: Json = False,
 ) -> None:
     """Generate a workload by the Lublin-Feitelson model, with user limits by the model of Tsafrir et al."""
-    from dovetail.workloads.synthetic import lublin
+    from dovetail.workloads.lublin import lublin
 
     workload = lublin(jobs, processors, seed=seed, load=load_, kind=kind)
     _write(workload, out)
@@ -168,7 +168,7 @@ def fetch_command(
     as_json: Json = False,
 ) -> None:
     """Fetch a public log from the Parallel Workloads Archive, check it and keep it."""
-    from dovetail.workloads.catalog import catalog, fetch, find
+    from dovetail.io.archive import catalog, fetch, find
 
     if name is None:
         for log in catalog().values():

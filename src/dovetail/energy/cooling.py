@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints
+from dovetail.arrays import Ints
 
 STEP_W: Final = 500
 """Loads are rounded to so many watts."""

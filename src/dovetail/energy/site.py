@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dovetail.energy.cooling import ONE, Cooling, constant
-from dovetail.energy.hours import Hours, always
+from dovetail.energy.series import Hours, always
 
 MILLION: Final = 1_000_000
 """Money is counted in millionths of the currency."""

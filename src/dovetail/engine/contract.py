@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.engine.replay import checked, replay
-from dovetail.engine.stepper import Stepper
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError, SettingError
-from dovetail.kernels.learning import Learner
+from dovetail.kernels.learners.learner import Learner
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
-from dovetail.policies.base import Policy, RulePolicy
+from dovetail.model.workload import Provenance, Workload
+from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.base import Job, Predictor
 from dovetail.referee import check_plan, check_schedule
@@ -38,7 +39,7 @@ class _BrokenError(Exception):
 
 def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Finding]:
     """Try every clause on so many random workloads. The first case that breaks a clause is described."""
-    if getattr(policy, "needs_site", False):
+    if policy.needs_site:
         raise SettingError(f"{policy.name} plans for the prices of a site, and the random workloads here have none")
     return _findings(_CLAUSES, policy, "decide", cases, seed)
 
@@ -149,7 +150,7 @@ def _time_shift(policy: Policy, rng: np.random.Generator) -> None:
 
 
 def _same_engine(policy: Policy, rng: np.random.Generator) -> None:
-    if not isinstance(policy, RulePolicy):
+    if not policy.compiled:
         return
     workload, cluster = random_workload(rng)
     whole = replay(workload, policy, cluster=cluster).start

@@ -11,27 +11,24 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from dovetail import __version__
+from dovetail.arrays import Floats, Ints
 from dovetail.energy.site import Site
-from dovetail.engine.said import Estimate, Said, said_by
-from dovetail.engine.stepper import Stepper
-from dovetail.engine.whole import Replay, new_replay, read_only
+from dovetail.engine.compiled import Replay, new_replay, read_only
+from dovetail.engine.estimates import Estimate, Said, said_by
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
-from dovetail.kernels import run as layout
+from dovetail.kernels import state as layout
 from dovetail.kernels.compile import CACHE
-from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.rules import ConservativeRule, DeadlineRule, MoneyRule, Rule, SlackRule, ThriftRule
-from dovetail.kernels.run import Floats
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
-from dovetail.model.request import Placement, requests_of, typical
+from dovetail.model.requests import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints, Provenance, Workload
-from dovetail.policies.base import Policy, RulePolicy, at_site, is_clairvoyant
-from dovetail.policies.daily import Daily
-from dovetail.policies.solver import Solver
-from dovetail.policies.switch import Switch
+from dovetail.model.workload import Provenance, Workload
+from dovetail.policies.base import Asked, Policy
+from dovetail.policies.registry import policy as policy_named
 from dovetail.referee.nodes import fit_idle
+from dovetail.version import __version__
 
 Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
@@ -43,7 +40,7 @@ MOST_UNITS = 1 << 28
 
 def replay(
     workload: Workload,
-    policy: Policy,
+    policy: Policy | str,
     *,
     cluster: Cluster | None = None,
     estimate: Estimate = "limit",
@@ -56,7 +53,7 @@ def replay(
     site: Site | None = None,
     progress: Progress | None = None,
 ) -> Schedule:
-    """Let the workload happen again on a cluster under a policy.
+    """Let the workload happen again on a cluster under a policy, given as it is or by its name.
 
     `estimate` is a predictor, the name of one (predict.registry), or one number per job. With `feedback`, SWF fields
     17 and 18 make a job arrive at an earlier job's end plus think time. With `every_s`, passes are periodic.
@@ -67,19 +64,16 @@ def replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    policy = at_site(policy, site, workload, cluster.processors)
+    policy = policy_named(policy).at(site, workload, cluster.processors)
     said = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
-    if isinstance(policy, Daily) and (every_s or charge_decisions):
-        raise SettingError(f"{policy.name} plans starts to the second: no --every, and decisions take no time")
-    rule = None
-    if isinstance(policy, RulePolicy):  # asked for in any case: it refuses what the policy cannot do
-        rule = policy.rule(
-            every_s=every_s, bounded=said.bounded, stop_for_news=said.asked, keep=keep_promises, seed=seed
-        )
-    cluster = made_ready(cluster, workload, policy, rule)
-    if isinstance(policy, RulePolicy) and rule is not None and not (event_by_event or policy.timed or charge_decisions):
+    for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
+        if wanted:
+            policy.refuse(circumstance)
+    cluster = made_ready(cluster, workload, policy)
+    rule = policy.rule(Asked(every_s, said.bounded, said.asked, keep_promises, seed, bool(cluster.kinds)))
+    if rule is not None and not (event_by_event or policy.timed or charge_decisions):
         whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
         whole.on_news = said.told
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
@@ -120,7 +114,7 @@ def _schedule(
     start, arrive, first, last, accepted = rows
     return Schedule(
         workload, cluster, policy.name, name, start, arrive, first, last, passes, seed, versions, said,
-        is_clairvoyant(policy), accepted if bool((accepted >= 0).any()) else np.empty(0, np.int64),
+        policy.clairvoyant, accepted if bool((accepted >= 0).any()) else np.empty(0, np.int64),
     )  # fmt: skip
 
 
@@ -129,38 +123,26 @@ def checked(
 ) -> Said:
     """What is said of the run times in a replay, when it can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
-    if is_clairvoyant(policy):
+    if policy.clairvoyant:
         if feedback:
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
         estimate = "runtime"
     return said_by(workload, estimate)
 
 
-def made_ready(cluster: Cluster, workload: Workload, policy: Policy, rule: Rule | None) -> Cluster:
+def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
     """The cluster with all that the policy asks of it. On nodes or under a power cap, a policy that cannot run there is
     refused."""
-    if cluster.cap is not None and (cluster.kinds or isinstance(policy, Solver | Switch)):
-        what = "nodes" if cluster.kinds else policy.name
-        raise SettingError(f"{what}: a power cap is kept on a machine that counts processors, by lists and planners")
+    if cluster.cap is not None:
+        if cluster.kinds:
+            raise SettingError("nodes: a power cap is kept on a machine that counts processors, by lists and planners")
+        policy.refuse("cap")
     if not cluster.kinds:
         return cluster
-    asked = policy.inner if isinstance(policy, Switch) else (policy,)
-    for one in asked:
-        known = rule if one is policy else one.rule() if isinstance(one, RulePolicy) else None
-        _check_for_nodes(one, known)
-    if any(getattr(one, "place", "") == "gradient" for one in asked) and not cluster.typical:
+    policy.refuse("nodes")
+    if any(one.place == "gradient" for one in policy.inner) and not cluster.typical:
         return replace(cluster, typical=typical(requests_of(workload, cluster), weigh=cluster.shared_at))
     return cluster
-
-
-def _check_for_nodes(policy: Policy, rule: Rule | None) -> None:
-    instead = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
-    if isinstance(rule, SlackRule):
-        raise SettingError(f"{policy.name} pushes reservations back, which is not there yet on nodes: {instead}")
-    if isinstance(rule, ConservativeRule | DeadlineRule | ThriftRule | MoneyRule) or getattr(rule, "patient", -1) >= 0:
-        raise SettingError(f"{policy.name} keeps a plan from pass to pass, which is not there yet on nodes: {instead}")
-    if isinstance(policy, Solver | Daily):
-        raise SettingError(f"{policy.name} counts processors and knows nothing of nodes: {instead}")
 
 
 def check(workload: Workload, cluster: Cluster) -> None:
@@ -228,7 +210,7 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
         progress(len(workload))
 
 
-def _keys_of(policy: RulePolicy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
+def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now, or of those given
     before any has arrived; they are then taken to arrive at their submits."""
     user = workload.get("user")
@@ -257,7 +239,7 @@ def warm(policy: Policy, nodes: bool = False) -> None:
         return
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
     cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
-    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), _to_compile(policy), cluster=cluster)
+    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy.to_compile(), cluster=cluster)
     if not marker.exists():
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
@@ -269,13 +251,8 @@ def compiled(policy: Policy, nodes: bool = False) -> bool:
     return marker is None or marker.exists()
 
 
-def _to_compile(policy: Policy) -> Policy:
-    return policy.to_compile() if isinstance(policy, RulePolicy) else policy
-
-
 def _marker(policy: Policy, nodes: bool) -> Path | None:
-    policy = _to_compile(policy)
-    rule = policy.rule() if isinstance(policy, RulePolicy) else None
     if nodes:
-        _check_for_nodes(policy, rule)
+        policy.refuse("nodes")
+    rule = policy.to_compile().rule()
     return None if rule is None else CACHE / f"warm-{type(rule).__name__}{'-nodes' if nodes else ''}"

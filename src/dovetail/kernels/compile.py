@@ -1,8 +1,8 @@
 """How kernels are compiled and where the compiled code is kept.
 
 Numba's file cache notices an edit in the file of the function that was called, not in a file that it calls.
-So the cache directory carries a hash of this whole folder, sub-folders included: any edit in it starts from an empty
-cache.
+So the cache directory carries a hash of this whole folder and of the constants in arrays.py: any edit in them starts
+from an empty cache.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dovetail.cache import cache_home
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def source_hash(folder: Path = Path(__file__).parent) -> str:
-    """Hash of all kernel sources, where they lie, and of the versions that compile them."""
+def source_hash(room: Path = Path(__file__).parent) -> str:
+    """Hash of all sources that kernels are compiled from and of the versions that compile them."""
     h = hashlib.sha256(f"{numba.__version__} {platform.python_version()} {platform.machine()}".encode())
-    for path in sorted(folder.rglob("*.py")):
-        h.update(path.relative_to(folder).as_posix().encode())
+    for path in sorted([room.parent / "arrays.py", *room.rglob("*.py")]):
+        h.update(path.relative_to(room.parent).as_posix().encode())
         h.update(path.read_bytes())
     return h.hexdigest()[:16]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.kernels.capacity import fits_now, start
+from dovetail.arrays import NEVER
 from dovetail.kernels.compile import jit
-from dovetail.kernels.fitting import KINDS, VECTOR, least_free
-from dovetail.kernels.fleet import AFTER, COUNT, HEADS, ZERO
-from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.placing import fragmented
-from dovetail.kernels.run import NEVER
+from dovetail.kernels.machine.capacity import fits_now, start
+from dovetail.kernels.machine.node_classes import AFTER, COUNT, HEADS, ZERO
+from dovetail.kernels.machine.node_fit import KINDS, VECTOR, least_free
+from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.machine.placement import fragmented
 
 _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
-
-Ints = npt.NDArray[np.int64]
 
 
 @inner

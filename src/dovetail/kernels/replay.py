@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.kernels.capacity import release, room
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
-from dovetail.kernels.learning import Learner, correct, learn
-from dovetail.kernels.order import GIVEN_PER_PASS, insert, key_of
-from dovetail.kernels.rules import by_arrival, decide
-from dovetail.kernels.run import (
+from dovetail.kernels.learners.learner import Learner, correct, learn
+from dovetail.kernels.machine.capacity import release, room
+from dovetail.kernels.passes.order import GIVEN_PER_PASS, insert, key_of
+from dovetail.kernels.passes.rule import by_arrival, decide
+from dovetail.kernels.state import (
     AFTER,
     ARRIVE,
     ARRIVED,
@@ -32,7 +33,6 @@ from dovetail.kernels.run import (
     KEY,
     KEYED,
     LAST,
-    NEVER,
     NEWS_LIST,
     NEXT,
     NOW,
@@ -53,7 +53,6 @@ from dovetail.kernels.run import (
     TOLD,
     WAITING,
     WAKE,
-    Ints,
     Run,
 )
 
@@ -83,15 +82,19 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
             learn(learner, run)
             correct(learner, cap, run, now)
             info[PHASE] = TOLD
-            if rule.stop_for_news and (info[ENDED] + info[ARRIVED] > 0 or now == info[WAKE]):
+            if rule.common.stop_for_news and (info[ENDED] + info[ARRIVED] > 0 or now == info[WAKE]):
                 return NEWS
         now = info[NOW]
         if info[PHASE] == TOLD:
             _enqueue(run, rule, now)
             info[PHASE] = KEYED
-            if rule.order == GIVEN_PER_PASS and info[WAITING] > 0 and (rule.every_s == 0 or now % rule.every_s == 0):
+            if (
+                rule.common.order == GIVEN_PER_PASS
+                and info[WAITING] > 0
+                and (rule.common.every_s == 0 or now % rule.common.every_s == 0)
+            ):
                 return KEYS
-        if rule.every_s == 0 or (info[WAITING] > 0 and now % rule.every_s == 0):
+        if rule.common.every_s == 0 or (info[WAITING] > 0 and now % rule.common.every_s == 0):
             info[PASSES] += 1
             _carry_out(run, rule, decide(rule, cap, run, now), now)
             info[CORRECTED] = 0
@@ -115,8 +118,8 @@ def _next_moment(run: Run, rule: Any) -> int:
         at = min(at, run.held[0, 0])
     if info[WAKE] > info[NOW]:
         at = min(at, info[WAKE])
-    if rule.every_s > 0 and info[WAITING] > 0:
-        tick = (info[NOW] // rule.every_s + 1) * rule.every_s
+    if rule.common.every_s > 0 and info[WAITING] > 0:
+        tick = (info[NOW] // rule.common.every_s + 1) * rule.common.every_s
         at = min(at, tick)
     return at
 
@@ -201,10 +204,10 @@ def _enqueue(run: Run, rule: Any, now: int) -> None:
             run.lists[QUEUE, n] = job
             continue
         size, estimate = run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
-        run.keys[KEY, job] = key_of(rule.order, now, size, estimate, now, run.keys[KEY, job])
+        run.keys[KEY, job] = key_of(rule.common.order, now, size, estimate, now, run.keys[KEY, job])
         insert(run.lists[QUEUE], n, job, run.keys[KEY])
-        if rule.backfill >= 0:
-            run.keys[BACK_KEY, job] = key_of(rule.backfill, now, size, estimate, now, run.keys[BACK_KEY, job])
+        if rule.common.backfill >= 0:
+            run.keys[BACK_KEY, job] = key_of(rule.common.backfill, now, size, estimate, now, run.keys[BACK_KEY, job])
             insert(run.lists[BACK_QUEUE], n, job, run.keys[BACK_KEY])
 
 
@@ -212,7 +215,7 @@ def _enqueue(run: Run, rule: Any, now: int) -> None:
 def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
     """Let the chosen jobs run, and take them out of the queues."""
     info = run.info
-    if rule.keep_expected:
+    if rule.common.keep_expected:
         for i in range(info[WAITING]):
             job = run.lists[QUEUE, i]
             if run.jobs[PLACE, job] > now:
@@ -230,7 +233,7 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
         info[DUE] = min(info[DUE], now + run.jobs[ESTIMATE, job])
     n = info[WAITING]
     _compact(run.lists[QUEUE], n, run.jobs[START])
-    if rule.backfill >= 0 and not by_arrival(rule):
+    if rule.common.backfill >= 0 and not by_arrival(rule):
         _compact(run.lists[BACK_QUEUE], n, run.jobs[START])
     info[WAITING] = n - n_started
 

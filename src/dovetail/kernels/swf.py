@@ -1,7 +1,7 @@
 """Lines of the Standard Workload Format, from bytes to numbers. One pass, exact integers, no Python objects.
 
 A caller hands over a buffer of bytes and arrays for what comes out, and calls again where one of them was
-full or the last line was not complete. What becomes of a line is a code; workloads/swf.py has the words.
+full or the last line was not complete. What becomes of a line is a code; io/swf.py has the words.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dovetail.metrics.jobs import Mask, Outcomes
+from dovetail.arrays import Mask
+from dovetail.metrics.jobs import Outcomes
 
 CLASSES: Final = ("short_narrow", "short_wide", "long_narrow", "long_wide")
 

@@ -13,7 +13,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from dovetail.metrics.exact import Floats, blocks
+from dovetail.arrays import Floats
+from dovetail.metrics.exact import blocks
 
 K = TypeVar("K", bound=Hashable)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.metrics import jobs
-from dovetail.metrics.exact import Floats
 from dovetail.model.schedule import Schedule
 
 

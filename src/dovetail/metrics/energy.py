@@ -12,13 +12,13 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.energy.cooling import MOST_PUE, ONE
 from dovetail.energy.site import MILLION, Off, Site
 from dovetail.errors import SettingError
 from dovetail.metrics.exact import exact_dot
-from dovetail.model.request import Placement
+from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 UJ_PER_KWH: Final = 3_600_000_000_000
 UJ_PER_MWH: Final = 1000 * UJ_PER_KWH

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints, Workload
+from dovetail.arrays import Ints
+from dovetail.model.workload import Workload
 
 
 def r2(said: Ints, runtime: Ints) -> float:

@@ -10,11 +10,8 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from dovetail.model.workload import Ints
-
-Floats = npt.NDArray[np.float64]
+from dovetail.arrays import Floats, Ints
 
 BLOCK: Final = 1 << 20
 """Elements taken at once: few enough that a block of products of limbs stays below 2^63."""

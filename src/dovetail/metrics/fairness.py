@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.metrics.exact import Floats, blocks, exact_sum, running_sum
+from dovetail.arrays import Floats, Ints
+from dovetail.metrics.exact import blocks, exact_sum, running_sum
 from dovetail.metrics.jobs import Outcomes, counted
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 _BLOCK: Final = 1 << 15  # a block's dozen arrays stay in the processor's cache
 

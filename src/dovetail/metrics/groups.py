@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dovetail.metrics.exact import Floats
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics.jobs import Outcomes, counted, slowdowns
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 from dovetail.units import WEEK_S
 
 

@@ -13,12 +13,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints, Mask
 from dovetail.errors import SettingError
-from dovetail.metrics.exact import Floats, exact_dot, exact_sum
+from dovetail.metrics.exact import exact_dot, exact_sum
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
-
-Mask = npt.NDArray[np.bool_]
 
 COUNTING: Final = ("all", "ended")
 """Which jobs count: all that started, or those of them that ended by the last submission."""

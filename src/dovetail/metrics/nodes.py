@@ -11,12 +11,12 @@ from math import nan
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.metrics.exact import exact_dot
 from dovetail.metrics.system import Timeline, timeline
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import Requests, requests_of
+from dovetail.model.requests import Requests, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 
 def of_nodes(schedule: Schedule, line: Timeline | None = None) -> dict[str, float]:

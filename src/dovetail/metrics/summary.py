@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dovetail.arrays import Floats
+from dovetail.energy.site import Site
 from dovetail.metrics import fairness, jobs, system
 from dovetail.metrics.classes import NARROW, SHORT_S, classes
 from dovetail.metrics.deadlines import of_deadlines
-from dovetail.metrics.exact import Floats
+from dovetail.metrics.energy import of_energy
 from dovetail.metrics.nodes import of_nodes
 from dovetail.model.schedule import Schedule
 
 
 def summarize(
     schedule: Schedule,
+    site: Site | None = None,
     *,
     counting: str = "all",
     bound_s: float = 10,
@@ -19,7 +22,7 @@ def summarize(
     narrow: int = NARROW,
 ) -> dict[str, float]:
     """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order; those of deadlines
-    only where jobs have some, those of nodes only where the nodes of jobs are known.
+    only where jobs have some, those of nodes only where the nodes of jobs are known; and those of energy at a `site`.
 
     Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
     the metrics over jobs and to the classes, not to the cluster and its queue.
@@ -30,6 +33,7 @@ def summarize(
         **_of_system(line),
         **of_nodes(schedule, line),
         **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
+        **(of_energy(schedule, site) if site is not None else {}),
     }
 
 

@@ -12,9 +12,9 @@ from math import nan
 
 import numpy as np
 
-from dovetail.metrics.exact import Floats, blocks, exact_dot
+from dovetail.arrays import Floats, Ints
+from dovetail.metrics.exact import blocks, exact_dot
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 
 @dataclass(frozen=True)

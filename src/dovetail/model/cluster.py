@@ -8,7 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Ints, Workload
+from dovetail.arrays import Ints
+from dovetail.model.workload import Workload
 
 WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is so many thousandths."""
@@ -59,8 +60,7 @@ class PowerCap:
 
     def draws(self, workload: Workload) -> Ints:
         """What each job draws beyond what its processors draw when idle."""
-        drawn: Ints = workload.size * np.maximum(workload.power_mw(self.busy_mw) - self.idle_mw, 0)
-        return drawn
+        return workload.draws_mw(self.idle_mw, self.busy_mw)
 
 
 @dataclass(frozen=True)

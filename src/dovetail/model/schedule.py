@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import Placement
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.requests import Placement
+from dovetail.model.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
-from dovetail.model.workload import Ints
+from dovetail.model.requests import Requests
 
 
 @dataclass(frozen=True)

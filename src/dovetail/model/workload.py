@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
+
 Column = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 
 REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
 """Columns that every workload has: int64, seconds and processors; -1 where history does not know."""
@@ -26,7 +27,7 @@ OPTIONAL: Final = (
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
 (field 18); `deadline_s` is by how long after its arrival a job is to have ended (-1: no matter when); `line` is
-the line of the source file. What a job asks of nodes (model/request.py): `units`, `unit_RESOURCE` of each for any
+the line of the source file. What a job asks of nodes (model/requests.py): `units`, `unit_RESOURCE` of each for any
 resource, `per_node`, `exclusive`, `feature`, `gpu_share`. `power_mw`: milliwatts that each processor of the
 job draws."""
 
@@ -190,6 +191,10 @@ class Workload:
     def with_step(self, step: Step) -> Workload:
         past = self.provenance
         return replace(self, provenance=replace(past, steps=(*past.steps, step)))
+
+    def draws_mw(self, idle_mw: int, busy_mw: int) -> Ints:
+        """What each job draws beyond what its processors draw when idle; `busy_mw` where its own power is not known."""
+        return self.size * np.maximum(self.power_mw(busy_mw) - idle_mw, 0)
 
     def power_mw(self, otherwise: int) -> Ints:
         """Milliwatts of each processor of a job: its own where it is known."""

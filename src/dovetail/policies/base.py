@@ -1,53 +1,134 @@
-"""What a policy is, and how a rule of the compiled family answers as one."""
+"""What a policy is: how it decides, what it declares of itself, and how a compiled rule answers as one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import NEVER, Ints
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
-from dovetail.kernels import deadline as _  # noqa: F401 - how a DeadlineRule decides
-from dovetail.kernels import run as layout
-from dovetail.kernels.fitting import PICKED
-from dovetail.kernels.nodes import Nodes
-from dovetail.kernels.planning import fitted
-from dovetail.kernels.rules import (
-    ConservativeRule,
-    DeadlineRule,
-    ListRule,
-    MoneyRule,
-    PlanRule,
-    Rule,
-    SlackRule,
-    ThriftRule,
-)
-from dovetail.kernels.step import step
+from dovetail.kernels import state as layout
+from dovetail.kernels.machine.node_fit import PICKED
+from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.one_pass import step
+from dovetail.kernels.passes.rule import Common
+from dovetail.kernels.planner.search import fitted
 from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
+from dovetail.names import Kind, check_settings, choice, setting
 from dovetail.policies.machine import PLACES, Machine, new_machine
+
+CIRCUMSTANCES: Final = {
+    "nodes": "on nodes",
+    "every": "with passes at fixed intervals",
+    "cap": "under a power cap",
+    "charge": "with decisions that take time",
+}
+"""What a policy may declare that it cannot do (`Policy.cannot`)."""
+
+NO_PLACE: Final = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
+KEEPS_PLAN: Final = f"keeps a plan from pass to pass, which is not there yet on nodes: {NO_PLACE}"
+COUNTS: Final = f"counts processors and knows nothing of nodes: {NO_PLACE}"
+NO_CAP: Final = "keeps no power cap: that is kept on a machine that counts processors, by lists and planners"
+
+PLACE: Final[Kind] = choice(*PLACES)
+
+
+def place_setting(default: str = "best") -> Any:
+    """The setting of policies that can say which nodes a job gets."""
+    return setting(default, "which nodes a job gets, where nodes are known", PLACE)
+
+
+class Asked(NamedTuple):
+    """What a replay asks of a rule."""
+
+    every_s: int = 0
+    """Passes at multiples of this; 0: whenever something happens."""
+    bounded: bool = False
+    """Estimates are upper bounds."""
+    stop_for_news: bool = False
+    keep: bool = False
+    """Write down planned starts."""
+    seed: int = 0
+    """For a policy that draws."""
+    nodes: bool = False
+
+
+AS_USUAL: Final = Asked()
 
 
 class Policy(ABC):
     """Decides what starts now. A pure function of the state and its seed: it keeps nothing between calls.
 
-    A policy that must remember something says it in its plan and finds it again in `state.standing`.
+    A policy that must remember something says it in its plan and finds it again in `state.standing`. What it declares
+    here is all that the engine, checks, tables and messages ask of its kind; a property may depend on settings.
     """
 
     name: str = ""
-    clairvoyant: ClassVar[bool] = False
-    """Whether it is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
+    place: str = ""
+    """Which nodes a job gets, for a policy that leaves it to the machine: one of PLACES."""
     needs_site: ClassVar[bool] = False
-    """Whether it cannot decide before it has been told of a site (`at`)."""
-    by_solver: ClassVar[bool] = False
-    """Whether OR-Tools decides: another version of it may decide otherwise."""
+    """It cannot decide before it has been told of a site (`at`)."""
+    makes_offers: ClassVar[bool] = False
+    """It accepts or refuses deadlines when jobs arrive."""
+    compiled: ClassVar[bool] = False
+    """Whole replays of it are compiled: `rule` gives it as numbers."""
+
+    @property
+    def by_solver(self) -> bool:
+        """OR-Tools decides: another version of it may decide otherwise."""
+        return False
+
+    @property
+    def clairvoyant(self) -> bool:
+        """It is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
+        return False
+
+    @property
+    def keeps_promises(self) -> bool:
+        """What it promised in earlier passes binds it."""
+        return False
+
+    @property
+    def timed(self) -> bool:
+        """It watches the clock: it is asked event by event, and may answer otherwise next time."""
+        return False
+
+    @property
+    def cannot(self) -> Mapping[str, str]:
+        """Which of CIRCUMSTANCES it cannot run in, and why."""
+        return {}
+
+    @property
+    def static_keys(self) -> bool:
+        """`keys` are asked for once, for all jobs, before the replay begins."""
+        return False
+
+    @property
+    def user_keys(self) -> bool:
+        """Keys come from a user's own function, at whatever moment."""
+        return False
+
+    @property
+    def inner(self) -> tuple[Policy, ...]:
+        """Those that may have to decide: itself, unless it hands decisions on."""
+        return (self,)
+
+    @property
+    def forks(self) -> bool:
+        """Whether a replay of it can be stopped, copied and gone on with."""
+        return self.compiled and not (self.user_keys or self.timed or self.clairvoyant)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @abstractmethod
     def decide(self, state: State) -> Plan:
@@ -57,101 +138,72 @@ class Policy(ABC):
         """The same policy, told of the site where it will run, if it asks for one."""
         return self
 
+    def rule(self, asked: Asked = AS_USUAL) -> Any:
+        """This policy as numbers, for the compiled replay; None if it is not compiled."""
+        return None
 
-def is_clairvoyant(policy: Policy) -> bool:
-    """Whether a policy says so; one of a user's own may be any class with `decide`, and then says nothing."""
-    return bool(getattr(policy, "clairvoyant", False))
-
-
-def at_site(policy: Policy, site: Site | None, workload: Workload, processors: int) -> Policy:
-    """A policy as it is at a site; one of a user's own that is no Policy stays as it is."""
-    return policy.at(site, workload, processors) if isinstance(policy, Policy) else policy
-
-
-class RulePolicy(Policy):
-    """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
-
-    @abstractmethod
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> Rule:
-        """This policy as numbers. `bounded`: estimates are upper bounds. `keep`: write down planned starts. `seed`: for
-        a policy that draws."""
-
-    def to_compile(self) -> RulePolicy:
+    def to_compile(self) -> Policy:
         """A policy that needs the same kernels and knows all that it must."""
         return self
-
-    place: str = "best"
-    """Which nodes a job gets, where nodes are known: one of PLACES."""
-
-    @property
-    def static_keys(self) -> bool:
-        """Whether `keys` are asked for once, for all jobs, before the replay begins."""
-        return False
-
-    @property
-    def user_keys(self) -> bool:
-        """Whether keys come from a user's own function, at whatever moment."""
-        return self.static_keys
-
-    @property
-    def timed(self) -> bool:
-        """Whether it watches the clock: such a policy is asked event by event, and may answer otherwise next time."""
-        return False
 
     def keys(self, state: State) -> Any:
         """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
         return None
 
+    def refuse(self, circumstance: str) -> None:
+        """Refuse a circumstance in which it, or one that it hands decisions on to, cannot run."""
+        for one in (self, *self.inner):
+            if reason := one.cannot.get(circumstance):
+                raise SettingError(f"{one.name} {reason}")
+
+
+class RulePolicy(Policy):
+    """A policy that the compiled replay knows: it can be run whole, and also decides on a single state."""
+
+    compiled = True
+    place: str = "best"
+
+    @abstractmethod
+    def rule(self, asked: Asked = AS_USUAL) -> Any: ...
+
+    def common(self, asked: Asked, order: int, backfill: int = -1, starve_s: int = NEVER, keep: bool = False) -> Common:
+        """What all rules share, as a replay asks for it."""
+        if asked.every_s:
+            self.refuse("every")
+        return Common(order, backfill, starve_s, asked.every_s, asked.stop_for_news, keep, 0)
+
+    def remembered(self, standing: Plan) -> Mapping[int, int]:
+        """Which starts of the standing plan are in the machine's plan when a pass begins. None for policies that make
+        their plans anew: they would stand there beside the new places."""
+        return {}
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        """What a pass has decided. `starts` are positions among the waiting jobs."""
+        run.jobs[layout.PLACE, starts] = -1
+        return Plan(state.waiting[starts].tolist(), promised=written(state, run, layout.PLACE))
+
     def decide(self, state: State) -> Plan:
         if not len(state.waiting):
             return Plan()
-        rule = self.rule(keep=True, seed=state.seed)
-        if not isinstance(rule, ConservativeRule | DeadlineRule):
-            # No queue is at hand that was kept sorted from pass to pass: sort in this one (nobody starves by it).
-            rule = rule._replace(starve_s=min(rule.starve_s, layout.NEVER - 1))
+        rule = self.rule(Asked(keep=True, seed=state.seed, nodes=state.cluster is not None))
+        # No queue is at hand that was kept sorted from pass to pass: sort in this one (no job starves by it).
+        starve_s = min(rule.common.starve_s, NEVER - 1)
+        rule = rule._replace(common=rule.common._replace(starve_s=starve_s))
         here = np.concatenate([state.waiting, state.running, state.ended])
         last = np.empty(0, np.int64)
-        if isinstance(rule, PlanRule) and rule.foresight:  # who came last, the last first: they may be gone already
+        if rule.common.foresight:  # those that came last, the last first: they may be gone already
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
-            last = last[: rule.foresight]
+            last = last[: rule.common.foresight]
             here = np.concatenate([here, np.setdiff1d(last, here)])
-        # Lists and planners make their plans anew: what they remembered would stand in them beside the new places.
-        remembered = {} if isinstance(rule, ListRule | PlanRule | ThriftRule | MoneyRule) else state.standing.promised
-        if isinstance(rule, DeadlineRule):
-            remembered = {**state.standing.expected, **remembered}
-        run = _run_of(state, here, self.keys(state), remembered)
+        run = _run_of(state, here, self.keys(state), self.remembered(state.standing))
         if len(last):
             where = {job: i for i, job in enumerate(here.tolist())}
             run.info[layout.RECENT] = len(last)
             run.lists[layout.BACK_QUEUE, : len(last)] = [where[job] for job in last.tolist()]
         cap = _machine(state, here, self.place, len(last))
         n_started = step(fitted(rule, cap, run.lists.shape[1]), cap, run, state.now)
-        starts = run.lists[layout.STARTED, :n_started]
-        if isinstance(rule, DeadlineRule):
-            return _promised(state, run, here[starts])
-        # A relaxed reservation is measured from the first one that the job had: that is what must be remembered.
-        rows = {
-            ListRule: layout.PLACE,
-            SlackRule: layout.PROMISED_FIRST,
-            ConservativeRule: layout.PROMISED_LAST,
-            PlanRule: layout.PLACE,
-            ThriftRule: layout.PLACE,
-            MoneyRule: layout.PLACE,
-        }
-        told = run.jobs[rows[type(rule)]]
-        told[starts] = state.now if isinstance(rule, ConservativeRule) else -1
-        pairs = zip(state.waiting.tolist(), told.tolist(), strict=False)
-        known = {job: at for job, at in pairs if at >= 0}
-        if isinstance(rule, PlanRule):  # a planner changes its mind; a patient one within what it promised
-            latest = run.jobs[layout.PROMISED_FIRST]
-            promised = {job: at for job, at in zip(state.waiting.tolist(), latest.tolist(), strict=False) if at >= 0}
-            plan = Plan(here[starts].tolist(), promised, known, _agreed(state, run), wake=_wake(run))
-        elif isinstance(rule, ThriftRule | MoneyRule):  # it promises nothing: tomorrow may be cheaper
-            plan = Plan(here[starts].tolist(), expected=known, wake=_wake(run))
-        else:
-            plan = Plan(starts=here[starts].tolist(), promised=known)
+        starts = run.lists[layout.STARTED, :n_started].copy()
+        plan = self.answer(state, run, starts)
         if not isinstance(cap, Nodes):
             return plan
         node, devices = (
@@ -160,10 +212,26 @@ class RulePolicy(Policy):
         return replace(plan, nodes=node, devices=devices)
 
 
-def check_place(place: str) -> None:
-    """Refuse a rule of placement that does not exist."""
-    if place not in PLACES:
-        raise SettingError(f"place={place}: choose from {', '.join(PLACES)}")
+def written(state: State, run: layout.Run, row: int) -> dict[int, int]:
+    """What a pass has written of each waiting job to a row of the run, where it has."""
+    pairs = zip(state.waiting.tolist(), run.jobs[row].tolist(), strict=False)
+    return {job: at for job, at in pairs if at >= 0}
+
+
+def wake_of(run: layout.Run) -> int | None:
+    """When a pass has asked to be woken."""
+    at = int(run.info[layout.WAKE])
+    return at if 0 < at < NEVER else None
+
+
+def agreed(state: State, run: layout.Run) -> dict[int, int]:
+    """By when each waiting job whose deadline was accepted will have ended; -1 where it was refused."""
+    rows = run.jobs[[layout.AGREED, layout.ARRIVE, layout.DEADLINE]].T.tolist()
+    return {
+        job: arrive + deadline_s if answer > layout.REFUSED else -1
+        for job, (answer, arrive, deadline_s) in zip(state.waiting.tolist(), rows, strict=False)
+        if answer >= 0
+    }
 
 
 def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
@@ -184,31 +252,6 @@ def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
             cap.pick[0, units], cap.pick[1, units] = state.nodes[job], state.devices[job]
             cap.rows[PICKED, i] = state.now
     return cap
-
-
-def _promised(state: State, run: layout.Run, starts: Any) -> Plan:
-    """What a DeadlineRule has decided: firm starts are promised, tentative ones expected."""
-    promised: dict[int, int] = {}
-    expected: dict[int, int] = {}
-    rows = run.jobs[[layout.PROMISED_LAST, layout.AGREED]].T.tolist()
-    for job, (at, agreed) in zip(state.waiting.tolist(), rows, strict=False):
-        (expected if agreed == layout.TENTATIVE else promised)[job] = at
-    return Plan(starts.tolist(), promised, expected, _agreed(state, run), wake=_wake(run))
-
-
-def _wake(run: layout.Run) -> int | None:
-    at = int(run.info[layout.WAKE])
-    return at if 0 < at < layout.NEVER else None
-
-
-def _agreed(state: State, run: layout.Run) -> dict[int, int]:
-    """By when each waiting job whose deadline was accepted will have ended; -1 where it was refused."""
-    rows = run.jobs[[layout.AGREED, layout.ARRIVE, layout.DEADLINE]].T.tolist()
-    return {
-        job: arrive + deadline_s if agreed > layout.REFUSED else -1
-        for job, (agreed, arrive, deadline_s) in zip(state.waiting.tolist(), rows, strict=False)
-        if agreed >= 0
-    }
 
 
 def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> layout.Run:

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar, Final
 
-from dovetail.errors import SettingError
-from dovetail.kernels.order import CODES
-from dovetail.kernels.rules import DeadlineRule
-from dovetail.kernels.run import NEVER
-from dovetail.policies.base import RulePolicy
+from dovetail.arrays import Ints
+from dovetail.kernels import state as layout
+from dovetail.kernels.passes.deadline import DeadlineRule
+from dovetail.kernels.passes.order import CODES
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.names import setting, yes_or_no
+from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, agreed, wake_of
 
 
 @dataclass(frozen=True)
 class DeadlineBackfilling(RulePolicy):
-    """Conservative backfilling that may move waiting jobs with a deadline, as long as they end by it (DBF, 2017).
+    """Conservative backfilling that may move waiting jobs with a deadline, as long as they end by it (DBF, 2017)."""
 
-    With `guard` no accepted deadline is broken while estimates are upper bounds; without, it is Algorithm 1 as printed.
-    """
-
-    guard: bool = True
+    guard: bool = setting(True, "no accepted deadline is broken while estimates are upper bounds", yes_or_no())
+    """Without, it is Algorithm 1 as printed."""
     name: str = "dbf"
+    keeps_promises = True
+    makes_offers: ClassVar[bool] = True
+    cannot: ClassVar[Mapping[str, str]] = {
+        "nodes": KEEPS_PLAN,
+        "every": "promises starts to the second: it cannot run with --every",
+    }
 
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> DeadlineRule:
-        if every_s:
-            raise SettingError("dbf promises starts to the second: it cannot run with --every")
-        return DeadlineRule(CODES["fcfs"], -1, NEVER, 0, stop_for_news, False, self.guard, bounded)
+    def rule(self, asked: Asked = AS_USUAL) -> DeadlineRule:
+        return DeadlineRule(self.common(asked, CODES["fcfs"]), self.guard, asked.bounded)
+
+    def remembered(self, standing: Plan) -> Mapping[int, int]:
+        return {**standing.expected, **standing.promised}
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        """Firm starts are promised, tentative ones expected."""
+        promised: dict[int, int] = {}
+        expected: dict[int, int] = {}
+        rows = run.jobs[[layout.PROMISED_LAST, layout.AGREED]].T.tolist()
+        for job, (at, answer) in zip(state.waiting.tolist(), rows, strict=False):
+            (expected if answer == layout.TENTATIVE else promised)[job] = at
+        return Plan(state.waiting[starts].tolist(), promised, expected, agreed(state, run), wake=wake_of(run))
+
+
+NAMES: Final[Mapping[str, Policy]] = {"dbf": DeadlineBackfilling()}

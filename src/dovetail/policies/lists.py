@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.errors import SettingError
-from dovetail.kernels.conservative import SWEEPS
-from dovetail.kernels.order import CODES, MOVING
-from dovetail.kernels.passes import ALL, STRICT
-from dovetail.kernels.rules import ConservativeRule, ListRule, Rule, SlackRule
-from dovetail.kernels.run import NEVER
+from dovetail.arrays import NEVER, Ints
+from dovetail.errors import PolicyError, SettingError
+from dovetail.kernels import state as layout
+from dovetail.kernels.passes.lists import ALL, STRICT, ListRule
+from dovetail.kernels.passes.order import CODES, MOVING
+from dovetail.kernels.passes.slack import SlackRule
+from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.policies.base import RulePolicy, check_place
+from dovetail.names import Kind, duration, in_file, load, number, setting
+from dovetail.policies.base import AS_USUAL, NO_PLACE, Asked, Policy, RulePolicy, place_setting, written
+from dovetail.units import MOST_SECONDS
 
-ORDERS = tuple(name for name in CODES if not name.startswith("given"))
+ORDERS: Final = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
 
-MOST_SLACK = 1_000_000
+MOST_SLACK: Final = 1_000_000
 """Largest factor of relaxed backfilling."""
 
 UserKey = Callable[[State], npt.ArrayLike]
@@ -29,64 +32,97 @@ UserKey = Callable[[State], npt.ArrayLike]
 function has an attribute `static` that is true (its keys must not depend on time, nor on who else waits)."""
 
 
+def _order(text: str) -> Any:
+    found = in_file(text)
+    if found is None:
+        return text
+    order = load(*found)
+    if not callable(order):
+        raise PolicyError(f"{found[0]}: {found[1]} is not a function: an order is one of the state")
+    return order
+
+
+def _reserve(text: str) -> int | str:
+    named: dict[str, int | str] = {"none": 0, "first": 1, "all": "all", "strict": "strict"}
+    if text not in named and not text.isdigit():
+        raise ValueError("must be strict, none, first, all, or a number of jobs")
+    return named[text] if text in named else int(text)
+
+
+_ORDER: Final = Kind(
+    _order,
+    f"choose from {', '.join(ORDERS)}, or path/to/file.py:function",
+    lambda order: callable(order) or order in ORDERS,
+)
+_RESERVE: Final = Kind(
+    _reserve,
+    "must be strict, all, or a number of jobs (0 for none)",
+    lambda reserve: reserve in ("strict", "all") or (isinstance(reserve, int) and 0 <= reserve < ALL),
+)
+
+
 @dataclass(frozen=True)
 class ListPolicy(RulePolicy):
-    """List scheduling (Algorithms 1 and 2 of the papers).
+    """List scheduling (Algorithms 1 and 2 of the papers): an order, and how many blocked jobs get a reservation."""
 
-    `order` is a name or a function of the state. `reserve` is how many blocked jobs get a reservation: "strict"
-    (stop at the first), 0 (none), 1 (EASY), k, "all". `backfill` is the order of the rest after the last
-    reservation. Jobs that have waited `starve_s` come first. `relax` and `slack` let a start push reserved jobs
-    back: by that part of the wait that the first reservation meant, and of the job's own estimate. `place` says which
-    nodes a job gets, where nodes are known.
-    """
-
-    order: str | UserKey = "fcfs"
-    reserve: int | str = "all"
-    backfill: str | None = None
-    starve_s: int | None = None
-    relax: float = 0.0
-    slack: float = 0.0
-    place: str = "best"
+    order: str | UserKey = setting("fcfs", "order of the queue", _ORDER)
+    reserve: int | str = setting("all", "how many blocked jobs get a reservation; strict stops at the first", _RESERVE)
+    backfill: str | None = setting(None, "order of the rest after the last reservation", _ORDER)
+    starve_s: int | None = setting(None, "jobs that have waited this long come first", duration(0, MOST_SECONDS))
+    relax: float = setting(
+        0.0, "a start may push a reserved job back by this part of its first wait", number(0, MOST_SLACK)
+    )
+    slack: float = setting(
+        0.0, "a start may push a reserved job back by this part of its estimate", number(0, MOST_SLACK)
+    )
+    place: str = place_setting()
     name: str = "list"
 
     def __post_init__(self) -> None:
-        check_place(self.place)
-        for order in (self.order, self.backfill):
-            if isinstance(order, str) and order not in ORDERS:
-                raise SettingError(f"no order {order!r}: choose from {', '.join(ORDERS)}, or path/to/file.py:function")
-        if self.reserve not in ("strict", "all") and not (isinstance(self.reserve, int) and 0 <= self.reserve < ALL):
-            raise SettingError(f"reserve={self.reserve!r}: must be strict, all, or a number of jobs (0 for none)")
-        if self.starve_s is not None and self.starve_s < 0:
-            raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")
-        if not (0 <= self.relax <= MOST_SLACK and 0 <= self.slack <= MOST_SLACK):
-            raise SettingError(f"relax={self.relax}, slack={self.slack}: must be from 0 to {MOST_SLACK:,}")
-        if (self.relax or self.slack) and (self.depth < 1):
+        super().__post_init__()
+        if self.keeps_promises and self.depth < 1:
             raise SettingError("relax and slack push reservations back: they need reserve=1 or more")
+
+    @property
+    def keeps_promises(self) -> bool:
+        """A relaxed reservation is measured from the first one that the job had."""
+        return bool(self.relax or self.slack)
+
+    @property
+    def cannot(self) -> Mapping[str, str]:
+        pushes = f"pushes reservations back, which is not there yet on nodes: {NO_PLACE}"
+        return {"nodes": pushes} if self.keeps_promises else {}
 
     @property
     def depth(self) -> int:
         """The reservation depth as the kernels count it."""
-        if isinstance(self.reserve, int):
-            return self.reserve
-        return STRICT if self.reserve == "strict" else ALL
+        if self.reserve == "strict":
+            return STRICT
+        return ALL if self.reserve == "all" else int(self.reserve)
 
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> Rule:
-        given = "given" if self.static_keys else "given-per-pass"
-        order = CODES[self.order if isinstance(self.order, str) else given]
+    def rule(self, asked: Asked = AS_USUAL) -> ListRule | SlackRule:
+        order = CODES[str(self.order) if not self.user_keys else "given" if self.static_keys else "given-per-pass"]
         backfill = -1 if self.backfill in (None, self.order) else CODES[str(self.backfill)]
         if self.depth == 0 and backfill >= 0:  # the last of no reservations comes before the first job
             order, backfill = backfill, -1
         if self.depth in (STRICT, ALL):  # there is no rest after the last reservation
             backfill = -1
         starve = NEVER if self.starve_s is None else self.starve_s
-        common = (order, backfill, self.depth, starve, every_s, stop_for_news, keep)
-        if self.relax or self.slack:
-            return SlackRule(*common, float(self.relax), float(self.slack))
+        common = self.common(asked, order, backfill, starve, asked.keep)
+        if self.keeps_promises:
+            return SlackRule(common, self.depth, float(self.relax), float(self.slack))
         moving = starve < NEVER or order in MOVING
-        reuse = bounded and self.depth == ALL and not (moving or every_s or stop_for_news or keep)
-        return ListRule(*common, reuse)
+        # On nodes a new plan has the same instants as one that was kept, but not the same nodes.
+        anew = moving or asked.every_s or asked.stop_for_news or asked.keep or asked.nodes
+        return ListRule(common, self.depth, asked.bounded and self.depth == ALL and not anew)
+
+    def remembered(self, standing: Plan) -> Mapping[int, int]:
+        return standing.promised if self.keeps_promises else {}
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        row = layout.PROMISED_FIRST if self.keeps_promises else layout.PLACE
+        run.jobs[row, starts] = -1
+        return Plan(state.waiting[starts].tolist(), promised=written(state, run, row))
 
     @property
     def static_keys(self) -> bool:
@@ -94,10 +130,10 @@ class ListPolicy(RulePolicy):
 
     @property
     def user_keys(self) -> bool:
-        return not isinstance(self.order, str)
+        return callable(self.order)
 
     def keys(self, state: State) -> Any:
-        if isinstance(self.order, str):
+        if not callable(self.order):
             return None
         answer = self.order(state)
         try:
@@ -112,24 +148,22 @@ class ListPolicy(RulePolicy):
         return keys
 
 
-@dataclass(frozen=True)
-class Conservative(RulePolicy):
-    """Conservative backfilling: everyone is promised a start on arrival; promises only move earlier.
+def _names() -> dict[str, Policy]:
+    found: dict[str, Policy] = {
+        "list": ListPolicy(), "easy": ListPolicy(reserve=1), "easy-sjbf": ListPolicy(reserve=1, backfill="sjf"),
+    }  # fmt: skip
+    depths: dict[str, int | str] = {"strict": "strict", "greedy": 0, "list": "all"}
+    found |= {f"{kind}-{order}": ListPolicy(order, reserve) for kind, reserve in depths.items() for order in ORDERS}
+    found |= {f"easy-{order}bf": ListPolicy(reserve=1, backfill=order) for order in ORDERS}
+    return found | {f"{order}-easy": ListPolicy(order, 1) for order in ORDERS}
 
-    `sweep` says how the plan is compressed when a job ended: "once" a moment in submit order, after "each-end",
-    "repeat" until nothing moves, or once "by-start" in the order of the promised starts.
-    """
 
-    sweep: str = "once"
-    name: str = "conservative"
+NAMES: Final[Mapping[str, Policy]] = _names()
 
-    def __post_init__(self) -> None:
-        if self.sweep not in SWEEPS:
-            raise SettingError(f"no sweep {self.sweep!r}: choose from {', '.join(SWEEPS)}")
-
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> Rule:
-        if every_s:
-            raise SettingError("conservative backfilling promises starts to the second: it cannot run with --every")
-        return ConservativeRule(CODES["fcfs"], -1, NEVER, 0, stop_for_news, False, SWEEPS[self.sweep], bounded)
+ALIASES: Final = {
+    "list-reg": "list-fcfs", "justbf": "list-fcfs", "aggressive": "greedy-fcfs", "passive": "strict-fcfs",
+    **{f"{order}-justbf": f"list-{order}" for order in ORDERS},
+    **{f"{order}-aggressive": f"greedy-{order}" for order in ORDERS},
+    **{f"{order}-passive": f"strict-{order}" for order in ORDERS},
+}  # fmt: skip
+"""Names that the papers use."""

@@ -6,12 +6,12 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.kernels.counted import Counted, new_counted
-from dovetail.kernels.nodes import Nodes, new_nodes
-from dovetail.kernels.placing import BEST_FIT, CONSOLIDATE, FIRST_FIT, GRADIENT, SCARCE, WORST_FIT
+from dovetail.arrays import Ints
+from dovetail.kernels.machine.nodes import Nodes, new_nodes
+from dovetail.kernels.machine.placement import BEST_FIT, CONSOLIDATE, FIRST_FIT, GRADIENT, SCARCE, WORST_FIT
+from dovetail.kernels.machine.processors import Counted, new_counted
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import Requests
-from dovetail.model.workload import Ints
+from dovetail.model.requests import Requests
 
 PLACES: Final = {
     "first": FIRST_FIT, "best": BEST_FIT, "worst": WORST_FIT, "consolidate": CONSOLIDATE, "scarce": SCARCE,

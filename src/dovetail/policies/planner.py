@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import PolicyError, SettingError
-from dovetail.kernels.rules import PlanRule
-from dovetail.kernels.search import WAIT
+from dovetail.kernels import state as layout
+from dovetail.kernels.planner.plan import PlanRule
+from dovetail.kernels.planner.search import WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.optimize.objective import parse
-from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, check_budget, plan_rule, terms
-from dovetail.policies.base import RulePolicy, check_place
-from dovetail.policies.money import MONEY
-from dovetail.units import DAY_S
+from dovetail.names import Kind, duration, number, setting, whole
+from dovetail.optimize.window.objective import parse
+from dovetail.optimize.window.terms import (
+    COLD,
+    DECODES,
+    HEAT,
+    HOT,
+    MOST_DECODES,
+    WINDOW,
+    check_heat,
+    plan_rule,
+    terms,
+)  # fmt: skip
+from dovetail.policies.base import (
+    AS_USUAL,
+    KEEPS_PLAN,
+    Asked,
+    Policy,
+    RulePolicy,
+    agreed,
+    place_setting,
+    wake_of,
+    written,
+)
+from dovetail.policies.energy_planner import MONEY
+from dovetail.units import DAY_S, MOST_SECONDS
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {
     "af": {"objective": "af+0.1*p2sf"},
@@ -31,6 +55,7 @@ PLANNED: Final[dict[str, dict[str, Any]]] = {
 PATIENT: Final[dict[str, Any]] = {**PLANNED["af"], "patient": 0.1}
 """The settings of plan-deadline."""
 MOST_FORESIGHT: Final = 256
+OBJECTIVE: Final = Kind(str, "must be an objective: af, awf+0.1*p2sf, ...")
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: so many decodes tell how long one takes."""
 
@@ -53,35 +78,38 @@ class Planner(RulePolicy):
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
 
-    objective: str = "af"
-    decodes: int = 200
-    window: int = 100
-    foresight: int = 0
-    starve_s: int | None = 4 * DAY_S
-    ms: float | None = None
-    hot: float = HOT
-    cold: float = COLD
-    patient: float | None = None
-    place: str = "best"
+    objective: str = setting("af", "what a plan minimises, with estimates for run times", OBJECTIVE)
+    decodes: int = setting(200, "plans tried in one pass", DECODES)
+    window: int = setting(100, "jobs that are arranged; the others are placed behind", WINDOW)
+    foresight: int = setting(0, "jobs that may come, planned for and never started", whole(0, MOST_FORESIGHT, "jobs"))
+    starve_s: int | None = setting(
+        4 * DAY_S, "the longest that a job may be passed over", duration(0, MOST_SECONDS), optional=True
+    )
+    ms: float | None = setting(None, "a budget in milliseconds in place of decodes", number(0, 3_600_000, above=True))
+    hot: float = setting(HOT, "temperature at the start of the annealing, in mean costs of a job", HEAT)
+    cold: float = setting(COLD, "temperature at its end", HEAT)
+    patient: float | None = setting(None, "what a job with an accepted deadline counts; keeps promises", number(0, 1))
+    place: str = place_setting()
     name: str = "plan"
 
     def __post_init__(self) -> None:
-        check_place(self.place)
+        super().__post_init__()
         if any(term.strip() in MONEY for term in re.split(r"[+*]", self.objective)):
             raise SettingError(
                 f"objective={self.objective}: {', '.join(MONEY)} stand alone, with a price for waits:"
                 " plan:objective=cost,wait=..."
             )
         terms(parse(self.objective))
-        check_budget(self.decodes, self.window, self.hot, self.cold)
-        if not 0 <= self.foresight <= MOST_FORESIGHT:
-            raise SettingError(f"foresight={self.foresight}: must be from 0 to {MOST_FORESIGHT} jobs")
-        if self.starve_s is not None and self.starve_s < 0:
-            raise SettingError(f"starve={self.starve_s}: must be a duration, not negative")
-        if self.patient is not None and not 0 <= self.patient <= 1:
-            raise SettingError(f"patient={self.patient}: must be from 0 to 1")
-        if self.ms is not None and not 0 < self.ms <= 3_600_000:
-            raise SettingError(f"ms={self.ms}: must be above 0, and at most an hour")
+        check_heat(self.hot, self.cold)
+
+    @property
+    def keeps_promises(self) -> bool:
+        return self.patient is not None
+
+    @property
+    def cannot(self) -> Mapping[str, str]:
+        second = "promises starts to the second: it cannot run with --every"
+        return {"nodes": KEEPS_PLAN, "every": second} if self.keeps_promises else {}
 
     def weigh(self, state: State) -> Any:
         """What a second of wait counts for each of the waiting jobs; 1 unless a subclass says otherwise."""
@@ -103,16 +131,20 @@ class Planner(RulePolicy):
     def timed(self) -> bool:
         return self.ms is not None
 
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> PlanRule:
-        if every_s and self.patient is not None:
-            raise SettingError(f"{self.name} promises starts to the second: it cannot run with --every")
+    def rule(self, asked: Asked = AS_USUAL) -> PlanRule:
+        if asked.every_s:
+            self.refuse("every")
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
-            clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=every_s,
-            stop_for_news=stop_for_news, seed=seed, patient=-1.0 if self.patient is None else self.patient,
+            clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=asked.every_s,
+            stop_for_news=asked.stop_for_news, seed=asked.seed, patient=-1.0 if self.patient is None else self.patient,
         )  # fmt: skip
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        """A planner may change its plan; one that keeps promises, within what it promised."""
+        run.jobs[layout.PLACE, starts] = -1
+        promised, expected = (written(state, run, row) for row in (layout.PROMISED_FIRST, layout.PLACE))
+        return Plan(state.waiting[starts].tolist(), promised, expected, agreed(state, run), wake=wake_of(run))
 
     def decide(self, state: State) -> Plan:
         if self.ms is None:
@@ -131,6 +163,15 @@ class Planner(RulePolicy):
 class Offline(Planner):
     """Clairvoyant: plans for the next `foresight` jobs as they will really come, with the run times of all."""
 
-    clairvoyant: ClassVar[bool] = True
-    foresight: int = 50
+    clairvoyant = True
+    foresight: int = setting(50, "jobs to come that are planned for", whole(0, MOST_FORESIGHT, "jobs"))
     name: str = "offline"
+
+
+NAMES: Final[Mapping[str, Policy]] = {
+    "plan": Planner(),
+    "offline": Offline(),
+    "plan-deadline": Planner(**PATIENT),
+    **{f"plan-{term}": Planner(**settings) for term, settings in PLANNED.items()},
+    **{f"offline-{term}": Offline(objective=term) for term in PLANNED},
+}

@@ -1,175 +1,99 @@
-"""Policies by name: `easy`, `list-saf`, `list:order=wfp3,reserve=4`, `path/to/file.py:Name`."""
+"""Policies by name: `easy`, `list-saf`, `list:order=wfp3,reserve=4`, `path/to/file.py:Name`.
+
+A module of this room that has NAMES (a policy for each name), and perhaps ALIASES, is found by itself: a new policy is
+one file here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
-from dovetail.errors import PolicyError, SettingError
-from dovetail.named import in_file, load, make, settings, yes_no
+import dovetail.policies
+import dovetail.policies.published
+from dovetail.errors import SettingError
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.names import in_file, make, settings_of, unknown, with_settings
 from dovetail.policies.base import Policy
-from dovetail.policies.daily import Daily
-from dovetail.policies.deadline import DeadlineBackfilling
-from dovetail.policies.dispatch import DISPATCH_NAMES, Dispatch, dispatch_named
-from dovetail.policies.lists import ORDERS, Conservative, ListPolicy
-from dovetail.policies.money import MONEY, MoneyPlanner
-from dovetail.policies.planner import PATIENT, PLANNED, Offline, Planner
-from dovetail.policies.solver import SOLVER_NAMES, Solver, solver_named
-from dovetail.policies.switch import Switch
-from dovetail.policies.thrift import Thrift
-from dovetail.units import parse_duration
-
-ALIASES = {
-    "list-reg": "list-fcfs",
-    "justbf": "list-fcfs",
-    "aggressive": "greedy-fcfs",
-    "passive": "strict-fcfs",
-}
-"""Names that the papers use; also ORDER-justbf, ORDER-aggressive, ORDER-passive."""
-
-_BACKFILL = {"sjbf": "sjf", **{f"{order}bf": order for order in ORDERS}}
-_DEPTHS: dict[str, int | str] = {
-    "strict": "strict", "greedy": 0, "list": "all", "easy": 1, "justbf": "all", "aggressive": 0, "passive": "strict",
-}  # fmt: skip
 
 
-def policy(text: str) -> Policy:
-    """The policy of that name, with the settings behind a colon. SettingError lists the valid choices."""
-    if found := in_file(text):
-        return make(*found, "decide(state): a policy is a class with one")  # type: ignore[no-any-return]
-    name, _, rest = text.partition(":")
-    made = _built_in(name.lower())
-    if name.lower() == "plan" and any(f"objective={one}" in rest.replace(" ", "").split(",") for one in MONEY):
-        made = MoneyPlanner(name=name)
-    known: dict[str, Callable[[str], Any]]
-    if isinstance(made, Conservative):
-        known = {"sweep": str}
-    elif isinstance(made, DeadlineBackfilling):
-        known = {"guard": yes_no}
-    elif isinstance(made, Solver | Dispatch | Thrift | Daily | MoneyPlanner):
-        known = made.settings()
-    elif isinstance(made, Switch):
-        known = made.settings(policy)
-    elif isinstance(made, Planner):
-        known = {
-            "objective": str, "decodes": int, "window": int, "foresight": int, "starve": _starve, "ms": float,
-            "hot": float, "cold": float, "patient": float, "place": str,
-        }  # fmt: skip
-    else:
-        known = {
-            "order": _order, "reserve": _reserve, "backfill": str, "starve": parse_duration,
-            "relax": float, "slack": float, "place": str,
-        }  # fmt: skip
-    changes = settings(rest, text, known)
-    if not changes:
-        return made
-    for duration in ("starve", "hold", "delay", "horizon"):
-        if duration in changes:
-            changes[f"{duration}_s"] = changes.pop(duration)
-    return replace(made, **changes, name=text)
+class UserPolicy(Policy):
+    """Any object with `decide(state)`, as a policy. What it does not declare is as for any other."""
+
+    def __init__(self, own: Any) -> None:
+        self.own = own
+        self.name = str(getattr(own, "name", "") or type(own).__name__)
+
+    @property
+    def clairvoyant(self) -> bool:
+        return bool(getattr(self.own, "clairvoyant", False))
+
+    def decide(self, state: State) -> Plan:
+        plan: Plan = self.own.decide(state)
+        return plan
+
+
+def policy(given: str | Policy | Any) -> Policy:
+    """The policy that is meant: one of that name, with the settings behind a colon, or one that is given as it is, or
+    any object with `decide(state)`. SettingError lists the valid choices."""
+    if isinstance(given, Policy):
+        return given
+    if not isinstance(given, str):
+        if not callable(getattr(given, "decide", None)):
+            raise SettingError(f"{given!r} is no policy: give a name, or an object with decide(state)")
+        return UserPolicy(given)
+    if found := in_file(given):
+        return policy(make(*found, "decide(state): a policy is a class with one"))
+    name, _, rest = given.partition(":")
+    plain = aliases().get(name.lower(), name.lower())
+    if plain not in named():
+        shown = [one for one in named() if ":" not in one]
+        raise SettingError(f"{unknown('policy', name, shown)}, or path/to/file.py:Name")
+    return with_settings(_meant(plain, rest), rest, given if rest else name.lower(), policy)
+
+
+def _meant(name: str, rest: str) -> Policy:
+    """The policy of a name; a setting may choose another kind of it (`plan:objective=cost`)."""
+    written = {part.strip() for part in rest.replace(" ", "").split(",")}
+    kinds = (one for key, one in named().items() if key.startswith(f"{name}:") and key.partition(":")[2] in written)
+    return next(kinds, named()[name])
+
+
+@cache
+def named() -> Mapping[str, Policy]:
+    """All built-in policies by name."""
+    return {name: one for found in _modules() for name, one in getattr(found, "NAMES", {}).items()}
+
+
+@cache
+def aliases() -> Mapping[str, str]:
+    """Other names for some of them."""
+    return {name: of for found in _modules() for name, of in getattr(found, "ALIASES", {}).items()}
 
 
 def names() -> list[str]:
-    """All built-in names, for help and messages."""
+    """All names, and how each kind of policy is written with its settings, for help and messages."""
+    kinds: dict[type, str] = {}
+    for name, one in named().items():
+        kinds.setdefault(type(one), f"{name.partition(':')[0]}:{_written(one)}")
+    plain = (name for name in named() if ":" not in name)
+    return [*plain, *aliases(), *kinds.values(), "path/to/file.py:Name"]
+
+
+def _written(one: Policy) -> str:
+    return ",".join(f"{name}=..." for name in settings_of(one))
+
+
+@cache
+def _modules() -> list[Any]:
+    rooms = (dovetail.policies, dovetail.policies.published)
     return [
-        *(f"strict-{order}" for order in ORDERS),
-        *(f"greedy-{order}" for order in ORDERS),
-        "easy",
-        *(f"easy-{back}" for back in _BACKFILL),
-        *(f"{order}-easy" for order in ORDERS),
-        *(f"list-{order}" for order in ORDERS),
-        "conservative",
-        "dbf",
-        "thrift",
-        "daily",
-        *(f"{kind}-{term}" for kind in ("plan", "offline") for term in PLANNED),
-        "plan-deadline",
-        *SOLVER_NAMES,
-        *DISPATCH_NAMES,
-        *ALIASES,
-        "list:order=...,reserve=...,backfill=...,starve=...,relax=...,slack=...,place=...",
-        "conservative:sweep=...",
-        "dbf:guard=no",
-        "thrift:saves=cost|carbon,wait=...,hold=...,window=...,order=...",
-        "daily:known=day|submitted,search=multi|delay|relax|cp,decodes=...,delay=...,deterministic=...,window=...",
-        "plan:objective=...,decodes=...,window=...,foresight=...,starve=...,patient=...,ms=...,hot=...,cold=...,place=...",
-        "plan:objective=cost|carbon,wait=...,hold=...,decodes=...,window=...,hot=...,cold=...",
-        "plan:objective=profit,horizon=..., and as for cost",
-        "cp:objective=...,deterministic=...,extend=...,window=...,idle=...,refine=...",
-        "pcp21:window=...,delta=...,most=...,clock=..., as pcp19, hcp19, pcp21s",
-        "offline:... (knows the future), as plan",
-        "switch:plain=...,mixed=...,many=...,jobs=...",
-        "path/to/file.py:Name",
+        import_module(f"{room.__name__}.{found.name}")
+        for room in rooms
+        for found in iter_modules(room.__path__)
+        if not found.ispkg and found.name != "registry"
     ]
-
-
-def _built_in(
-    name: str,
-) -> (
-    ListPolicy
-    | Conservative
-    | DeadlineBackfilling
-    | Planner
-    | MoneyPlanner
-    | Solver
-    | Dispatch
-    | Switch
-    | Thrift
-    | Daily
-):
-    plain = ALIASES.get(name, name)
-    if solver := solver_named(plain) or dispatch_named(plain):
-        return solver
-    if plain in ("plan", "offline"):
-        return Planner(name=name) if plain == "plan" else Offline(name=name)
-    if plain == "plan-deadline":
-        return Planner(name=name, **PATIENT)
-    if plain == "switch":
-        many = ListPolicy("sjf", 1, place="scarce", name="sjf-easy:place=scarce")
-        return Switch(_built_in("hcp19"), _built_in("pcp21"), many, name=name)
-    if plain == "conservative":
-        return Conservative(name=name)
-    if plain == "thrift":
-        return Thrift(name=name)
-    if plain == "daily":
-        return Daily(name=name)
-    if plain == "dbf":
-        return DeadlineBackfilling(name=name)
-    if plain in ("easy", "list"):
-        return ListPolicy(reserve=1 if plain == "easy" else "all", name=name)
-    first, _, second = plain.partition("-")
-    if first == "plan" and second in PLANNED:
-        return Planner(name=name, **PLANNED[second])
-    if first == "offline" and second in PLANNED:
-        return Offline(objective=second, name=name)
-    if first in ("strict", "greedy", "list") and second in ORDERS:
-        return ListPolicy(order=second, reserve=_DEPTHS[first], name=name)
-    if first == "easy" and second in _BACKFILL:
-        return ListPolicy(reserve=1, backfill=_BACKFILL[second], name=name)
-    if first in ORDERS and second in ("easy", "justbf", "aggressive", "passive"):
-        return ListPolicy(order=first, reserve=_DEPTHS[second], name=name)
-    raise SettingError(f"no policy {name!r}: choose from {', '.join(names())}; orders are {', '.join(ORDERS)}")
-
-
-def _starve(value: str) -> int | None:
-    return None if value == "none" else parse_duration(value)
-
-
-def _reserve(value: str) -> int | str:
-    named: dict[str, int | str] = {"none": 0, "first": 1, "all": "all", "strict": "strict"}
-    if value in named:
-        return named[value]
-    if not value.isdigit():
-        raise ValueError("must be strict, none, first, all, or a number of jobs")
-    return int(value)
-
-
-def _order(value: str) -> Any:
-    found = in_file(value)
-    if found is None:
-        return value
-    order = load(*found)
-    if not callable(order):
-        raise PolicyError(f"{found[0]}: {found[1]} is not a function: an order is one of the state")
-    return order

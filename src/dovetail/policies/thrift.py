@@ -2,79 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
+from dovetail.arrays import Ints
+from dovetail.energy.rates import FREE, SAVES, UNKNOWN, check_told, check_varies, of_jobs, rates_of
 from dovetail.energy.site import Site
-from dovetail.errors import SettingError
-from dovetail.kernels import thrift as _  # noqa: F401 - how a ThriftRule decides
-from dovetail.kernels.order import CODES
-from dovetail.kernels.rates import Rates
-from dovetail.kernels.rules import ThriftRule
-from dovetail.kernels.run import NEVER
+from dovetail.kernels import state as layout
+from dovetail.kernels.passes.order import CODES
+from dovetail.kernels.passes.rates import Rates
+from dovetail.kernels.passes.thrift import ThriftRule
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
-from dovetail.policies.base import RulePolicy
-from dovetail.policies.rates import FREE, SAVES, UNKNOWN, check_told, check_varies, of_jobs, rates_of
-from dovetail.units import DAY_S, parse_duration
+from dovetail.names import choice, duration, number, setting, whole
+from dovetail.optimize.window.terms import MOST_WINDOW
+from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy
+from dovetail.policies.energy_planner import MOST_PRICE, PLANS_AHEAD, YEAR_S, foreseen
+from dovetail.units import DAY_S
 
 
 @dataclass(frozen=True)
 class Thrift(RulePolicy):
-    """A list with everybody reserved, each where its energy and its wait together cost least.
+    """A list with every job reserved, each where its energy and its wait together cost least.
 
     `wait` is what an hour of one job's wait costs: in the site's currency, or, to save carbon, in kg of CO2. Prices and
     weather are those of the site: they are taken to be known as far as `hold_s` after a job's arrival, beyond which
     nobody is held. `window`: how many jobs of a pass may wait for a cheap hour.
     """
 
-    saves: str = "cost"
-    wait: float = 1.0
-    hold_s: int = DAY_S
-    window: int = 50
-    order: str = "fcfs"
+    saves: str = setting("cost", "what is saved", choice(*SAVES))
+    wait: float = setting(1.0, "what an hour of one job's wait costs, in currency or kg of CO2", number(0, MOST_PRICE))
+    hold_s: int = setting(DAY_S, "no job is held longer than this after its arrival", duration(0, YEAR_S))
+    window: int = setting(50, "jobs of a pass that may wait for a cheap hour", whole(0, MOST_WINDOW, "jobs"))
+    order: str = setting("fcfs", "order of the queue", choice(*CODES))
     name: str = "thrift"
-    needs_site: ClassVar[bool] = True
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.saves not in SAVES:
-            raise SettingError(f"saves={self.saves}: choose from {', '.join(SAVES)}")
-        if not 0 <= self.wait < 1e12:
-            raise SettingError(f"wait={self.wait}: must be what an hour of wait costs, not negative")
-        if self.order not in CODES:
-            raise SettingError(f"order={self.order}: choose from {', '.join(CODES)}")
-        if self.window < 0 or not 0 <= self.hold_s <= 365 * DAY_S:
-            raise SettingError(f"window={self.window}, hold={self.hold_s} s: must not be negative, nor above a year")
+    needs_site: ClassVar[bool] = True
+    cannot: ClassVar[Mapping[str, str]] = PLANS_AHEAD
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
         """The same, knowing what jobs draw and what it costs, at full load."""
         if len(self.rates.paid):
             return self
-        rates = rates_of(site, workload, processors, self.saves, self.hold_s, "thrift")
+        rates = rates_of(site, workload, processors, self.saves, self.hold_s, self.name)
         check_varies(site, rates, self.saves)
         return replace(self, rates=rates)
 
-    def rule(
-        self, *, every_s: int = 0, bounded: bool = False, stop_for_news: bool = False, keep: bool = False, seed: int = 0
-    ) -> ThriftRule:
-        check_told(self.rates, "thrift")
-        if every_s:
-            raise SettingError("thrift plans starts to the second: it cannot run with --every")
-        return ThriftRule(
-            CODES[self.order], -1, NEVER, 0, stop_for_news, False, self.window, self.hold_s, self.wait / 3600,
-            self.rates,
-        )  # fmt: skip
+    def rule(self, asked: Asked = AS_USUAL) -> ThriftRule:
+        check_told(self.rates, self.name)
+        common = self.common(asked, CODES[self.order])
+        return ThriftRule(common, self.window, self.hold_s, self.wait / 3600, self.rates)
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        return foreseen(state, run, starts)
 
     def decide(self, state: State) -> Plan:
-        check_told(self.rates, "thrift")
+        check_told(self.rates, self.name)
         return RulePolicy.decide(replace(self, rates=of_jobs(self.rates, state)), state)
 
     def to_compile(self) -> Thrift:
         return replace(self, rates=FREE)
 
-    @staticmethod
-    def settings() -> dict[str, Any]:
-        """What can be said behind the name."""
-        return {"saves": str, "wait": float, "hold": parse_duration, "window": int, "order": str}
+
+NAMES: Final[Mapping[str, Policy]] = {"thrift": Thrift()}

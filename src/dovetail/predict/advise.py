@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 
 LEVELS: Final = (("user", "name", "size"), ("user", "name"), ("user", "size"), ("user",))
 """Jobs that agree in these are like each other, the most like first."""

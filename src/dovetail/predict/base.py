@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import AGAIN, AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
+from dovetail.kernels.learners.learner import AGAIN, AT_ONCE, DOUBLE, LIMIT, STEPS, Learner, new_learner
 from dovetail.model.workload import Workload
+from dovetail.names import check_settings, choice, setting
 
 CORRECTIONS: Final = {"none": AT_ONCE, "limit": LIMIT, "steps": STEPS, "double": DOUBLE}
 """What is expected of a job that has outlived its estimate: that it ends in the next second; that it runs to its limit;
@@ -16,6 +17,11 @@ that it runs on for a minute, then five, fifteen, thirty, sixty, then for two ho
 as long, and again."""
 AGAIN_TOO: Final = CORRECTIONS | {"again": AGAIN}
 """A predictor that knows a distribution can also say what the past says of jobs that have run so long."""
+
+
+def correct_setting(among: Mapping[str, int] = CORRECTIONS) -> Any:
+    """The setting of every predictor: what is expected of a job that has outlived its estimate."""
+    return setting("limit", "what is expected of a job that outlives its estimate", choice(*among))
 
 
 class Job(NamedTuple):
@@ -41,6 +47,9 @@ class Predictor(ABC):
     correct: str = "limit"
     asked: ClassVar[bool] = True
     """Whether `estimate` and `observe` are called. A predictor of the compiled family answers by its learner alone."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     @abstractmethod
     def estimate(self, job: Job) -> float:
@@ -76,9 +85,3 @@ def correction(name: str, among: Mapping[str, int] = CORRECTIONS) -> int:
     if name not in among:
         raise SettingError(f"no correction {name!r}: choose from {', '.join(among)}")
     return among[name]
-
-
-def between(name: str, value: float, least: float, most: float) -> None:
-    """A setting is checked."""
-    if not least <= value <= most:
-        raise SettingError(f"{name}={value:g}: must be from {least:g} to {most:g}")

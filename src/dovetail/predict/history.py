@@ -8,9 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.kernels.learning import DECAYING, RECENT, SURVIVAL, Learner, new_learner
-from dovetail.model.workload import Ints, Workload
-from dovetail.predict.base import CompiledPredictor, between, correction
+from dovetail.arrays import Ints
+from dovetail.kernels.learners.learner import DECAYING, RECENT, SURVIVAL, Learner, new_learner
+from dovetail.model.workload import Workload
+from dovetail.names import number, setting, whole
+from dovetail.predict.base import CompiledPredictor, correct_setting, correction
 
 ALIKE: Final = ("name", "user", "limit", "size")
 """Jobs that agree in all of these are taken to be the same program, run again."""
@@ -41,13 +43,9 @@ def groups(workload: Workload, levels: Sequence[Sequence[str]]) -> Ints:
 class Recent(CompiledPredictor):
     """The mean run time of the user's last jobs to have ended (two: Last2 of Packing, after Tsafrir and others)."""
 
-    jobs: int = 2
-    correct: str = "limit"
+    jobs: int = setting(2, "how many of the last jobs count", whole(1, MOST_JOBS))
+    correct: str = correct_setting()
     name: str = "recent"
-
-    def __post_init__(self) -> None:
-        between("jobs", self.jobs, 1, MOST_JOBS)
-        correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
         by_user = groups(workload, [("user",)])
@@ -59,11 +57,8 @@ class Similar(CompiledPredictor):
     """The run time of the user's last job with the most similar profile (the data-driven heuristic of
     heterogeneous-dispatcher). The paper does not print its rules: ours compare name, queue, limit and size."""
 
-    correct: str = "limit"
+    correct: str = correct_setting()
     name: str = "similar"
-
-    def __post_init__(self) -> None:
-        correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
         rows = groups(workload, PROFILES)
@@ -78,13 +73,9 @@ class Hierarchy(CompiledPredictor):
     their order nor the weights: ours were chosen on other logs (docs/predictors.md).
     """
 
-    share: float = 0.3
-    correct: str = "limit"
+    share: float = setting(0.3, "weight of the job that ended last", number(0.001, 1))
+    correct: str = correct_setting()
     name: str = "hierarchy"
-
-    def __post_init__(self) -> None:
-        between("share", self.share, 0.001, 1)
-        correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
         rows = groups(workload, LEVELS)
@@ -100,17 +91,11 @@ class Survival(CompiledPredictor):
     have run on. Packing does not say the weight: ours is where R2 comes near its Table IV.
     """
 
-    risk: float = 0.02
-    share: float = 0.15
-    jobs: int = 200
-    correct: str = "limit"
+    risk: float = setting(0.02, "share of the jobs alike that may outlive the estimate", number(0, 1))
+    share: float = setting(0.15, "weight of the job that ended last", number(0, 1))
+    jobs: int = setting(200, "how many of the last jobs alike count", whole(1, MOST_JOBS))
+    correct: str = correct_setting()
     name: str = "survival"
-
-    def __post_init__(self) -> None:
-        between("risk", self.risk, 0, 1)
-        between("share", self.share, 0, 1)
-        between("jobs", self.jobs, 1, MOST_JOBS)
-        correction(self.correct)
 
     def learner(self, workload: Workload) -> Learner:
         return new_learner(

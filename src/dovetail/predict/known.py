@@ -8,9 +8,10 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import SettingError
-from dovetail.kernels.learning import Learner, new_learner
-from dovetail.model.workload import Ints, Workload
+from dovetail.kernels.learners.learner import Learner, new_learner
+from dovetail.model.workload import Workload
 from dovetail.predict.base import CompiledPredictor
 
 _FACTOR: Final = re.compile(r"^runtime\*(\d+(?:\.\d+)?)$")

@@ -9,12 +9,11 @@ from math import cos, log, pi, sin
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from dovetail.predict.base import Job, Predictor, between, correction
+from dovetail.arrays import Floats
+from dovetail.names import number, setting, whole
+from dovetail.predict.base import Job, Predictor, correct_setting
 from dovetail.units import DAY_S, WEEK_S
-
-Floats = npt.NDArray[np.float64]
 
 FEATURES: Final = 18
 PAIRS: Final = tuple(np.array(pair) for pair in np.triu_indices(FEATURES, 1))
@@ -47,15 +46,13 @@ class Online(Predictor):
     of arrivals and ends only.
     """
 
-    rate: float = 5000.0
-    penalty: float = 4e9
-    correct: str = "limit"
+    rate: float = setting(5000.0, "how fast it learns", number(0, 1e9))
+    penalty: float = setting(4e9, "what large weights cost", number(0, 1e18))
+    correct: str = correct_setting()
     name: str = "online"
 
     def __post_init__(self) -> None:
-        correction(self.correct)
-        between("rate", self.rate, 0, 1e9)
-        between("penalty", self.penalty, 0, 1e18)
+        super().__post_init__()
         many = 1 + 2 * FEATURES + len(PAIRS[0])
         self._weights, self._largest, self._squares = np.zeros(many), np.full(many, 1e-9), np.full(many, 1e-9)
         self._norm, self._seen = 1e-9, 1
@@ -117,15 +114,13 @@ class Neighbours(Predictor):
     """The mean run time of the most similar of the user's last jobs: in limit, size, name and queue. A limit or a size
     that is twice another is as far from it as another name or queue."""
 
-    jobs: int = 5
-    last: int = 100
-    correct: str = "limit"
+    jobs: int = setting(5, "how many of the most similar jobs count", whole(1, 1000))
+    last: int = setting(100, "how many of the user's last jobs are looked at", whole(1, 10_000))
+    correct: str = correct_setting()
     name: str = "neighbours"
 
     def __post_init__(self) -> None:
-        correction(self.correct)
-        between("jobs", self.jobs, 1, 1000)
-        between("last", self.last, 1, 10_000)
+        super().__post_init__()
         self._users: dict[int, deque[tuple[float, ...]]] = {}
 
     def estimate(self, job: Job) -> float:

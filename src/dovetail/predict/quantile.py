@@ -5,30 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from dovetail.errors import SettingError
-from dovetail.kernels.learning import QUANTILE, Learner, new_learner
+from dovetail.kernels.learners.learner import QUANTILE, Learner, new_learner
 from dovetail.model.workload import Workload
-from dovetail.predict.base import AGAIN_TOO, CompiledPredictor, correction
+from dovetail.names import Kind, setting
+from dovetail.predict.base import AGAIN_TOO, CompiledPredictor, correct_setting, correction
 from dovetail.predict.history import ALIKE, groups
 
 LEVELS: Final = (ALIKE, ("user", "limit", "size"), ("user", "limit"), ("user", "size"), ("user",), ("limit",), ())
 """From the most to the least specific."""
+_LEVEL: Final = Kind(float, "must be above 0 and below 1", lambda level: 0 < level < 1)
 JOBS: Final = 50
 """So many jobs of each group are looked at, at most."""
 
 
 @dataclass(frozen=True)
 class Quantile(CompiledPredictor):
-    """The time that a share `level` of the jobs ends within (kernels/guesses.py says how)."""
+    """The time that a share `level` of the jobs ends within (kernels/learners/quantile.py says how)."""
 
-    level: float = 0.8
-    correct: str = "limit"
+    level: float = setting(0.8, "share of the jobs that end within the estimate", _LEVEL)
+    correct: str = correct_setting(AGAIN_TOO)
     name: str = "quantile"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
-            raise SettingError(f"level={self.level:g}: must be above 0 and below 1")
-        correction(self.correct, AGAIN_TOO)
 
     def learner(self, workload: Workload) -> Learner:
         return new_learner(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.named import in_file, make, settings
+from dovetail.names import in_file, make, settings_of, with_settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known
@@ -14,17 +13,7 @@ from dovetail.predict.online import Neighbours, Online
 from dovetail.predict.quantile import Quantile
 
 _ALL: Final = (Recent(), Similar(), Hierarchy(), Survival(), Neighbours(), Online(), Quantile())
-LEARNED: Final[dict[str, Any]] = {one.name: one for one in _ALL}
-_KINDS: Final = {
-    "jobs": int,
-    "last": int,
-    "rate": float,
-    "penalty": float,
-    "share": float,
-    "risk": float,
-    "level": float,
-    "correct": str,
-}
+LEARNED: Final[dict[str, Predictor]] = {one.name: one for one in _ALL}
 
 
 def predictor(text: str) -> Predictor:
@@ -39,16 +28,10 @@ def predictor(text: str) -> Predictor:
     name, _, rest = text.partition(":")
     if name not in LEARNED:
         raise SettingError(f"no estimate {text!r}: choose from {', '.join(names())}")
-    made = LEARNED[name]
-    changes = settings(rest, text, {key: read for key, read in _KINDS.items() if hasattr(made, key)})
-    return replace(made, **changes, name=text)  # type: ignore[no-any-return]
+    return with_settings(LEARNED[name], rest, text)
 
 
 def names() -> list[str]:
     """All names, for help and messages."""
-    return [
-        "runtime", "limit", "runtime*FACTOR", "recent:jobs=...,correct=...", "similar:correct=...",
-        "hierarchy:share=...,correct=...", "survival:risk=...,share=...,jobs=...,correct=...",
-        "neighbours:jobs=...,last=...,correct=...", "online:rate=...,penalty=...,correct=...",
-        "quantile:level=...,correct=...", "path/to/file.py:Name",
-    ]  # fmt: skip
+    learned = (f"{name}:{','.join(f'{key}=...' for key in settings_of(one))}" for name, one in LEARNED.items())
+    return ["runtime", "limit", "runtime*FACTOR", *learned, "path/to/file.py:Name"]

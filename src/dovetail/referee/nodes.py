@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import Requests
-from dovetail.model.workload import Ints
+from dovetail.model.requests import Requests
 from dovetail.referee.violation import Flags, Violation
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.request import Requests
+from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
 from dovetail.referee.nodes import Units, check_units, has_of
 from dovetail.referee.violation import Violation, overfull
 

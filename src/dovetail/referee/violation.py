@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.errors import DovetailError
-from dovetail.model.workload import Ints
 
 Flags = npt.NDArray[np.bool_]
 

@@ -8,10 +8,9 @@ from typing import Final
 import numpy as np
 
 from dovetail import metrics
-from dovetail.metrics.exact import Floats
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics.jobs import Outcomes
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 POINTS: Final = 160
 """Points of a curve over a logarithmic axis."""

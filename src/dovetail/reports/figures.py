@@ -7,14 +7,30 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from dovetail.reports.columns import COLUMNS, named, shared
-from dovetail.reports.content import Case, Entry
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
-from dovetail.reports.estimates import estimates_of, gain_figure, gain_of, is_learned, users_figure, within_figure
-from dovetail.reports.lines import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
-from dovetail.reports.panels import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
+from dovetail.reports.estimate_figures import (
+    estimates_of,
+    gain_figure,
+    gain_of,
+    is_learned,
+    users_figure,
+    within_figure,
+)
+from dovetail.reports.line_figures import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
+from dovetail.reports.page_data import Case, Entry
+from dovetail.reports.panel_figures import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
 from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, Stroke, settings, svg
 from dovetail.reports.tables import judged
-from dovetail.reports.tradeoffs import AXES, FAR, FEWEST, MOST_NAMED, columns_of, front, front_figure, matrix_figure
+from dovetail.reports.tradeoff_figures import (
+    AXES,
+    FAR,
+    FEWEST,
+    MOST_NAMED,
+    columns_of,
+    front,
+    front_figure,
+    matrix_figure,
+)
 from dovetail.units import duration
 
 

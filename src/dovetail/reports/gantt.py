@@ -16,13 +16,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
+from dovetail.io.swf import header_count
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Workload
+from dovetail.model.workload import Workload
 from dovetail.reports.lanes import Rectangles, lay_on_nodes, lay_out
 from dovetail.units import printable
-from dovetail.workloads.swf import header_count
 
 MOST_JOBS: Final = 100_000
 """Jobs drawn in all charts of a fragment together: more would make the page slow."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
-from dovetail.model.request import requests_of
+from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dovetail.io.streams import beside
 from dovetail.reports.columns import COLUMNS, named
-from dovetail.reports.content import Case, Content
 from dovetail.reports.figures import Picture, drawable, least_wait, pictures
+from dovetail.reports.page_data import Case, Content
 from dovetail.reports.style import MARKS
+from dovetail.reports.summary_text import summary
 from dovetail.reports.tables import Table, judged, of_case, overview
-from dovetail.reports.words import summary
 from dovetail.units import duration, printable
-from dovetail.workloads.streams import beside
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -8,7 +8,7 @@ from math import isfinite, nan
 
 from dovetail.metrics.comparison import Comparison
 from dovetail.reports.columns import COLUMNS, DASH, MAIN, Column, change, exactly, interval, named, percent, scale
-from dovetail.reports.content import Case, Entry
+from dovetail.reports.page_data import Case, Entry
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ from os.path import expandvars
 from pathlib import Path
 
 from dovetail.errors import DovetailError, InputError, SettingError
+from dovetail.io.clusters import cluster_named
+from dovetail.io.read import read_workload
+from dovetail.io.sites import read_site
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy as policy_named
@@ -16,14 +19,11 @@ from dovetail.studies.identity import hash_of_files, ortools_version
 from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
 from dovetail.studies.store import nodes_text
 from dovetail.studies.task import Cell, Task
-from dovetail.studies.work import worker_code
+from dovetail.studies.worker import worker_code
 from dovetail.units import parse_duration
-from dovetail.workloads.clean import clean, fits_nodes
-from dovetail.workloads.clusters import cluster_named
-from dovetail.workloads.scenario import RANDOM, apply, span, stretches
-from dovetail.workloads.sites import read_site
-from dovetail.workloads.source import read_workload
-from dovetail.workloads.synthetic import lublin
+from dovetail.workloads.filters import clean, fits_nodes
+from dovetail.workloads.lublin import lublin
+from dovetail.workloads.scenarios import RANDOM, apply, span, stretches
 
 MOST_CELLS = 1_000_000
 """Cells of a study: more would not end in a year."""

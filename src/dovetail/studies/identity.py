@@ -81,7 +81,8 @@ def ortools_version() -> str:
 
 
 def modules(start: Iterable[Path], places: _Places) -> dict[Path, _Module]:
-    """The files, and those of all modules that they import, directly or not."""
+    """The files, and those of all modules that they import, directly or not. Of a package that is imported as a whole,
+    all modules count: it is looked through for what it has."""
     found: dict[Path, _Module] = {}
     ahead = list(start)
     while ahead:
@@ -91,6 +92,10 @@ def modules(start: Iterable[Path], places: _Places) -> dict[Path, _Module]:
             found[path] = _of_dovetail(path) if ours else _read(path, places)
             names = {part for one in found[path].imports for part in _prefixes(one.module)}
             ahead += filter(None, map(places.file, names))
+            for one in found[path].imports:
+                file = places.file(one.module)
+                if not one.what and file is not None and file.name == "__init__.py":
+                    ahead += sorted(file.parent.glob("*.py"))
     return found
 
 

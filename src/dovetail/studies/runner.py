@@ -14,7 +14,7 @@ from dovetail.policies.registry import policy
 from dovetail.studies.executors import RETRIES, Engine, ExecutorError
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.work import run_batch, worker_code
+from dovetail.studies.worker import run_batch, worker_code
 
 Batch = list[Task]
 

@@ -24,7 +24,7 @@ from pydantic import (
 
 from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.metrics.jobs import COUNTING
-from dovetail.named import in_file
+from dovetail.names import in_file
 from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.registry import predictor as predictor_named
 from dovetail.units import parse_duration
@@ -68,9 +68,9 @@ class Trace(_Part):
     """Done to this trace in every cell, before the scenario of the cell."""
     processors: int | None = Field(default=None, ge=1, le=10**9)
     cluster: str = ""
-    """Nodes: a name that workloads/clusters.py knows, or a file, found as `path` is."""
+    """Nodes: a name that io/clusters.py knows, or a file, found as `path` is."""
     site: str = ""
-    """What energy costs (workloads/sites.py): a file, found as `path` is."""
+    """What energy costs (io/sites.py): a file, found as `path` is."""
 
     @model_validator(mode="after")
     def _one_machine(self) -> Trace:

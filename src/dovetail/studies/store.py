@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import DovetailError, InputError
+from dovetail.io.parquet import read_parquet, write_parquet
+from dovetail.io.streams import beside
 from dovetail.model.cluster import Cluster, NodeKind
-from dovetail.model.request import Placement, requests_of
+from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, SetAside, Workload
+from dovetail.model.workload import SetAside, Workload
 from dovetail.studies.task import FORMAT
-from dovetail.workloads.parquet import read_parquet, write_parquet
-from dovetail.workloads.streams import beside
 
 if TYPE_CHECKING:
     import polars as pl

@@ -1,0 +1,1 @@
+"""What makes or changes a workload in memory: filters, scenarios, generators, limits, load."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats
+from dovetail.io.alibaba import read_nodes, read_pods
 from dovetail.metrics.comparison import Comparison, compare, mean_interval
-from dovetail.metrics.exact import Floats
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import requests_of, typical
+from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Workload
 from dovetail.policies.machine import PLACES
 from dovetail.studies.papers.filling import (
@@ -36,7 +37,6 @@ from dovetail.studies.papers.page import (
     stated,
 )
 from dovetail.studies.papers.page import filled as text_of
-from dovetail.workloads.alibaba import read_nodes, read_pods
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

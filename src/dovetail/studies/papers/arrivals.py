@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.errors import DovetailError, InputError
-from dovetail.metrics.exact import Floats
-from dovetail.model.workload import Ints, Workload
-from dovetail.workloads.swf import header_count
+from dovetail.io.swf import header_count
+from dovetail.model.workload import Workload
 
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from dovetail.arrays import Floats
 from dovetail.metrics.comparison import mean_interval
-from dovetail.metrics.exact import Floats
 from dovetail.studies.papers.page import (
     Page,
     Runs,

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import DovetailError
+from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
 from dovetail.studies.papers.arrivals import (
     BUSINESS,
@@ -37,7 +38,6 @@ from dovetail.studies.papers.page import (
     picture,
     stated,
 )
-from dovetail.workloads.source import read_workload
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,17 +8,14 @@ from math import nan
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Ints, Mask
 from dovetail.metrics import of_deadlines, stretches
 from dovetail.metrics.comparison import mean_interval
 from dovetail.metrics.jobs import mean
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 from dovetail.studies.papers.page import Runs
 from dovetail.units import DAY_S
-
-Mask = npt.NDArray[np.bool_]
 
 SHARES: Final = (0.2, 0.4, 0.6, 0.8)
 CBF, EASY, DBF, GUARDED, PLANNED = "conservative", "easy", "dbf:guard=no", "dbf", "plan-deadline"

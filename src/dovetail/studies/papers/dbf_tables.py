@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.io.read import read_workload
 from dovetail.studies.papers.dbf_figure_1 import PAPERS, SOURCES, anomalies
 from dovetail.studies.papers.dbf_figures import pictures
 from dovetail.studies.papers.dbf_runs import (
@@ -36,7 +37,6 @@ from dovetail.studies.papers.page import (
     stated,
 )
 from dovetail.units import duration
-from dovetail.workloads.source import read_workload
 
 NAME: Final = "dbf-tables"
 EXTRA: Final = "ALCF-Mira-2018"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dovetail.optimize.dispatch import DispatchProblem, Limits, total_slowdown
-from dovetail.optimize.greedy import listed
-from dovetail.optimize.instances import load_problem
+from dovetail.optimize.dispatch.greedy import listed
+from dovetail.optimize.dispatch.instances import load_problem
+from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, total_slowdown
 from dovetail.studies.papers.dispatch_moments import Answer, Chosen, Instants, Kept, Way, chosen, moments
 from dovetail.studies.papers.page import Runs
 from dovetail.studies.papers.recompute import schedule

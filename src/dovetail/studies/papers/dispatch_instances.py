@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.optimize.dispatch import WINDOW
-from dovetail.optimize.instances import load_problem
+from dovetail.optimize.dispatch.instances import load_problem
+from dovetail.optimize.dispatch.problem import WINDOW
 from dovetail.studies.papers.dispatch_compared import (
     HCP19,
     LARGE,

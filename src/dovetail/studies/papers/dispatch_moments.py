@@ -11,16 +11,16 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.request import requests_of
+from dovetail.arrays import Ints
+from dovetail.io.streams import beside
+from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
-from dovetail.optimize.contiguous import positions_lost
-from dovetail.optimize.cpsat.dispatch import solve_dispatch
-from dovetail.optimize.dispatch import WINDOW, DispatchProblem, Limits, dispatch_problem
-from dovetail.optimize.instances import load_problem, save_problem
+from dovetail.optimize.dispatch.contiguous import positions_lost
+from dovetail.optimize.dispatch.cpsat import solve_dispatch
+from dovetail.optimize.dispatch.instances import load_problem, save_problem
+from dovetail.optimize.dispatch.problem import WINDOW, DispatchProblem, Limits, dispatch_problem
 from dovetail.studies.papers.kept import file_of, hash_of_code, keep, read_kept
-from dovetail.workloads.streams import beside
 
 SEED: Final = 2021
 

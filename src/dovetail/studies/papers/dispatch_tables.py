@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.metrics.comparison import mean_interval
-from dovetail.model.workload import Ints
 from dovetail.studies.papers.page import (
     Page,
     Runs,

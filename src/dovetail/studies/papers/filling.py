@@ -14,14 +14,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
 from dovetail.kernels.filling import all_fragmented, fill
-from dovetail.kernels.nodes import Nodes
-from dovetail.metrics.exact import Floats
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import WHOLE, Cluster
-from dovetail.model.request import Placement, Requests, requests_of
+from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints, Provenance, Step, Workload
+from dovetail.model.workload import Provenance, Step, Workload
 from dovetail.policies.machine import new_machine
 from dovetail.referee import assert_valid
 

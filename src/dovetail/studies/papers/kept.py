@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dovetail.workloads.streams import beside
+from dovetail.io.streams import beside
 
 _T = TypeVar("_T")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics import Outcomes, awf_s, awq_s, mean_wait_s, outcomes, wait_area_curve
-from dovetail.metrics.exact import Floats, running_sum
-from dovetail.model.workload import Ints
+from dovetail.metrics.exact import running_sum
 from dovetail.studies.papers.page import (
     LOGS,
     Page,

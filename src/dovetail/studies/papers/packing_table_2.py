@@ -8,14 +8,21 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.io.read import read_workload
 from dovetail.model.workload import Step, Workload
 from dovetail.studies.papers.list_tables import counted, facts, fits, groups, legend, rules, sources, tables, told
 from dovetail.studies.papers.page import Page, Runs, filled, grid
 from dovetail.studies.papers.recompute import AUTHORS, ENDED, OURS, OWN, Results, fit, places, results
 from dovetail.studies.papers.tables import TABLE_II, Place
 from dovetail.studies.task import Task
-from dovetail.workloads.clean import cut_at_limit, fits_machine, known_size, known_submit, limit_from_runtime, standard
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.filters import (
+    cut_at_limit,
+    fits_machine,
+    known_size,
+    known_submit,
+    limit_from_runtime,
+    standard,
+)
 
 NAME: Final = "packing-table-2"
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.metrics import timeline
-from dovetail.model.workload import Ints
-from dovetail.optimize.bounds import awf_bound_s
+from dovetail.optimize.window.bounds import awf_bound_s
 from dovetail.reports.curves import DAY, Line, binned, edges, middles
 from dovetail.reports.style import FAINT, GREY, STROKES, Stroke, figure
 from dovetail.studies.papers import planner_said as said

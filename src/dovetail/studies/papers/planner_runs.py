@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from dovetail.model.schedule import Schedule
-from dovetail.optimize.objective import OBJECTIVES, Sum, parse
+from dovetail.optimize.window.objective import OBJECTIVES, Sum, parse
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.page import Runs

@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics import timeline, utilization
-from dovetail.metrics.exact import Floats
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 from dovetail.reports.curves import binned
 from dovetail.studies.papers.page import Statement
 from dovetail.studies.papers.planner_runs import METRIC_OF, Found, Key

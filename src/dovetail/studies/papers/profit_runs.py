@@ -20,26 +20,26 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.energy.cooling import ONE, PLANTS, plant_table
-from dovetail.energy.hours import Hours, always
+from dovetail.energy.series import Hours, always
 from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
+from dovetail.io.series import read_hours
 from dovetail.metrics.energy import energy, powers
 from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Step, Workload
-from dovetail.optimize.day import Day, Searched
+from dovetail.optimize.day.problem import Day, Searched
 from dovetail.policies.base import Policy
-from dovetail.policies.daily import Daily
 from dovetail.policies.lists import ListPolicy
+from dovetail.policies.published.daily import Daily
 from dovetail.policies.registry import policy
 from dovetail.studies.papers.kept import file_of, hash_of_code, keep, read_kept
-from dovetail.studies.work import worker_code
+from dovetail.studies.worker import worker_code
 from dovetail.units import DAY_S
-from dovetail.workloads.clean import clean
-from dovetail.workloads.hours import read_hours
-from dovetail.workloads.scenario import apply
-from dovetail.workloads.source import read_workload
+from dovetail.workloads.filters import clean
+from dovetail.workloads.scenarios import apply
 
 LOG: Final = "archive/CEA-Curie-2011-2.1-cln.swf.gz"
 WEATHER: Final = "energy/dc-rl_epw_weather.tar.xz/ESP_Granada.084190_SWEC.epw"
@@ -255,7 +255,7 @@ def _made(traces: str, case: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(run(Path(traces), Case(**case)))
 
 
-_SOURCES: Final = ("workloads/clean.py", "workloads/scenario.py", "studies/papers/profit_runs.py")
+_SOURCES: Final = ("workloads/filters.py", "workloads/scenarios.py", "studies/papers/profit_runs.py")
 
 
 @cache

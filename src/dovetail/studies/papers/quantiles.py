@@ -10,12 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Floats, Ints
 from dovetail.metrics.comparison import FEWEST, RESAMPLES, block_length, cut
 from dovetail.metrics.estimates import FEWEST_JOBS, LEVELS, Calibration, calibration, off
-from dovetail.metrics.exact import Floats
 from dovetail.metrics.jobs import Outcomes, slowdowns
 from dovetail.model.schedule import Schedule
-from dovetail.model.workload import Ints
 from dovetail.studies.papers.page import LOGS, Page, Runs, Statement, facts_of, filled, grid, held, made_with, stated
 from dovetail.studies.papers.recompute import OURS, schedule
 from dovetail.studies.papers.tables import METRICS

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from dovetail.arrays import Mask
 from dovetail.errors import InputError
 from dovetail.metrics import Outcomes, af_s, awf_s, bsld, counted, pasf_s
 from dovetail.model.schedule import Schedule
 from dovetail.studies.papers.tables import ESTIMATES, TRACES, UNAVAILABLE, Place, Table
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task
-
-Mask = npt.NDArray[np.bool_]
 
 OURS: Final = tuple(name for name in TRACES if name != UNAVAILABLE)
 """The traces that can be replayed."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.errors import DovetailError
+from dovetail.io.streams import beside
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine
 from dovetail.studies.grid import tasks_of
@@ -20,7 +21,6 @@ from dovetail.studies.runner import Standing, run_missing, tell_of_earlier, warm
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task
-from dovetail.workloads.streams import beside
 
 VARIABLE = "DOVETAIL_TRACES"
 """The studies name their logs with it."""

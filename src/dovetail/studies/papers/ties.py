@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Ints
 from dovetail.model.state import State
-from dovetail.model.workload import Ints
 
 
 def sjf(state: State) -> Ints:

@@ -1,0 +1,169 @@
+"""The whole-run engine: drives the compiled replay and gives it what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.arrays import NEVER, Ints
+from dovetail.kernels import replay as kernel
+from dovetail.kernels import state as layout
+from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
+from dovetail.kernels.machine.processors import Counted
+from dovetail.kernels.planner.search import fitted
+from dovetail.model.cluster import Cluster
+from dovetail.model.requests import Requests, requests_of
+from dovetail.model.workload import Workload
+from dovetail.policies.machine import Machine, new_machine
+
+
+@dataclass
+class Replay:
+    """A replay in progress. All of its state is in arrays here: stop it, look, copy it, go on.
+
+    `on_news(replay, ended, arrived)` is called in each moment before its pass, when the rule says so: a predictor
+    observes, and writes `replay.estimate`. `keys(replay)` gives the keys of the waiting jobs for an order of the
+    user's that moves with time.
+    """
+
+    run: layout.Run
+    cap: Machine
+    rule: Any
+    learner: Learner
+    on_news: Callable[[Replay, Ints, Ints], None] | None = None
+    keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
+
+    @property
+    def now(self) -> int:
+        return int(self.run.info[layout.NOW])
+
+    @property
+    def passes(self) -> int:
+        return int(self.run.info[layout.PASSES])
+
+    @property
+    def start(self) -> Ints:
+        start: Ints = self.run.jobs[layout.START]
+        return start
+
+    @property
+    def estimate(self) -> Ints:
+        estimate: Ints = self.run.jobs[layout.ESTIMATE]
+        return estimate
+
+    @property
+    def waiting(self) -> Ints:
+        """The jobs that wait now."""
+        return self.run.lists[layout.QUEUE, : self.run.info[layout.WAITING]]
+
+    @property
+    def free(self) -> int:
+        """Processors that nobody uses."""
+        return int(self.cap.free[0] if isinstance(self.cap, Counted) else self.cap.pool[0])
+
+    @property
+    def started(self) -> int:
+        """How many jobs have started so far."""
+        return int(np.count_nonzero(self.start >= 0))
+
+    def advance(self, until: int = NEVER - 1) -> bool:
+        """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
+        while True:
+            code = kernel.replay(self.cap, self.run, self.rule, self.learner, until)
+            if code == kernel.DONE:
+                return True
+            if code == kernel.REACHED:
+                return False
+            if code == kernel.NEWS:
+                ended, arrived = (int(self.run.info[i]) for i in (layout.ENDED, layout.ARRIVED))
+                news = self.run.lists[layout.NEWS_LIST]
+                if self.on_news is None:
+                    raise ValueError("a rule that stops for news needs on_news")
+                self.on_news(self, news[:ended], news[ended : ended + arrived])
+            elif code == kernel.KEYS:
+                if self.keys is None:
+                    raise ValueError("an order with keys of the user's needs keys")
+                self.run.keys[layout.KEY, self.waiting] = self.keys(self)
+            else:
+                self._grow()
+
+    def copy(self) -> Replay:
+        """An independent replay in the same state."""
+        run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
+        return replace(self, run=run, cap=self.cap.copied(), learner=copied_learner(self.learner))
+
+    def _grow(self) -> None:
+        """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
+        lists = self.run.lists
+        self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
+        self.cap = self.cap.larger()
+        self.rule = fitted(self.rule, self.cap, self.run.lists.shape[1])
+
+
+def new_replay(
+    workload: Workload,
+    cluster: Cluster,
+    rule: Any,
+    estimate: Learner | Ints,
+    *,
+    feedback: bool = False,
+    room: int = 1024,
+    place: str = "first",
+) -> Replay:
+    """A replay at its beginning. `estimate` is what learns to say run times, or one number per job. Arrays that grow
+    start with room for `room` waiting and running jobs. `place`: the rule of placement, where nodes are known."""
+    learner = estimate if isinstance(estimate, Learner) else new_learner(workload.limit, first=estimate)
+    n, room = len(workload), max(room, 1)
+    jobs = np.full((layout.JOB_ROWS, n), -1, np.int64)
+    for row, values in zip((layout.SUBMIT, layout.SIZE, layout.RUNTIME), ("submit", "size", "runtime"), strict=True):
+        jobs[row] = workload[values]
+    jobs[layout.ESTIMATE] = learner.first
+    jobs[layout.SEEN] = 0
+    jobs[layout.DEADLINE] = workload.get("deadline_s")
+    info = np.zeros(layout.INFO, np.int64)
+    info[layout.LAST] = n
+    links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)
+    held = np.zeros((2, links.shape[1]), np.int64)
+    lists = np.zeros((layout.LIST_ROWS, room), np.int64)
+    requests: Requests | None = None
+    if cluster.kinds:
+        requests = requests_of(workload, cluster)
+    # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
+    draws = cluster.cap.draws(workload) if cluster.cap is not None else None
+    cap = new_machine(cluster, np.array(workload.size), requests, place, room, rule.common.foresight, draws)
+    run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
+    return Replay(run, cap, fitted(rule, cap, room), learner)
+
+
+def read_only(values: Ints) -> Ints:
+    """The same numbers for somebody who may look at them and not change them."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def feedback_links(workload: Workload) -> Ints:
+    """SWF fields 17 and 18 as positions: after, think time, first child, next sibling; -1 where there is none.
+
+    A link counts only if the earlier job is in the workload and stands before this one; else the job arrives at
+    its own submit.
+    """
+    n = len(workload)
+    after = np.full(n, -1, np.int64)
+    think = np.maximum(workload.get("think_s"), 0)
+    child = np.full(n, -1, np.int64)
+    sibling = np.full(n, -1, np.int64)
+    where = {job: i for i, job in enumerate(workload["id"].tolist())}
+    for i, job in enumerate(workload.get("after").tolist()):
+        before = where.get(job, -1)
+        if job > 0 and 0 <= before < i:
+            after[i] = before
+    for i in range(n - 1, -1, -1):
+        if after[i] >= 0:
+            sibling[i] = child[after[i]]
+            child[after[i]] = i
+    return np.stack([after, think, child, sibling])

@@ -1,0 +1,126 @@
+"""Which deadline a job could be promised now, and what its patience would save the others.
+
+Nobody knows what comes. So several futures are tried: each of the last weeks, come again. In each, the job comes once
+without a deadline and once with it, and the waits of all others are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dovetail.engine.compiled import Replay, new_replay
+from dovetail.engine.estimates import said_by
+from dovetail.engine.replay import check, replay
+from dovetail.errors import SettingError
+from dovetail.kernels import state as layout
+from dovetail.model.cluster import Cluster
+from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Column, Provenance, Workload
+from dovetail.policies.base import Asked, Policy
+from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S
+
+PAST_S: Final = 30 * DAY_S
+"""So much of the past is replayed to know who runs and waits now."""
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A deadline, whether it is accepted, and what it would do: one number for each future."""
+
+    deadline_s: int
+    """From now on."""
+    accepted: bool
+    saved_s: tuple[float, ...]
+    """What all others together wait less because the job has this deadline and is not a regular one."""
+    saved_processor_s: tuple[float, ...]
+    """The same, each wait times the processors asked for."""
+    wait_s: tuple[float, ...]
+    """How long the job itself waits."""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What can be said to somebody who is about to submit a job."""
+
+    waiting: int
+    """Others that wait."""
+    running: int
+    promised_s: int
+    """Without a deadline: it starts no later than so long from now."""
+    wait_s: tuple[float, ...]
+    """Without a deadline: how long it waits in each future."""
+    earliest_s: int
+    """The earliest deadline that can be promised, from now on."""
+    offers: tuple[Offer, ...]
+
+
+def offers(
+    workload: Workload, cluster: Cluster, policy: Policy, *, now: int, size: int, limit_s: int,
+    deadlines_s: Sequence[int], weeks: int = 8,
+) -> Offers:  # fmt: skip
+    """What `policy` could offer a job at an instant of a workload's history. The job is taken to run to its limit."""
+    if not 1 <= size <= cluster.processors or limit_s < 1:
+        raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
+    submit = workload.submit
+    if not policy.makes_offers:
+        raise SettingError(f"{policy.name} makes no offers: choose dbf")
+    first, last = (int(submit[0]), int(submit[-1])) if len(submit) else (0, -1)
+    if now - weeks * WEEK_S < first or now > last:
+        raise SettingError(
+            f"the workload has jobs from {first} s to {last} s: it does not have the {weeks} weeks before {now} s"
+        )
+    past = (submit > now - max(PAST_S, weeks * WEEK_S)) & (submit <= now)
+    position = int(past.sum())
+
+    def there(deadline_s: int, week: int) -> Workload:
+        """The past, the job, and a week to come."""
+        again = (submit > now - week * WEEK_S) & (submit <= now - (week - 1) * WEEK_S)
+        job = {"submit": now, "size": size, "runtime": limit_s, "limit": limit_s, "deadline_s": deadline_s, "user": -1}
+        columns: dict[str, Column] = {}
+        for name in job:
+            old = workload.get(name)
+            new = old[again] + (week * WEEK_S if name == "submit" else 0)
+            columns[name] = np.concatenate([old[past], [job[name]], new])
+        columns["id"] = np.arange(len(columns["submit"]))
+        return Workload(workload.name, columns, cluster.processors, Provenance("offers"))
+
+    def at_now(deadline_s: int) -> Replay:
+        made = there(deadline_s, 1)
+        check(made, cluster)
+        said = said_by(made, "limit")
+        going = new_replay(made, cluster, policy.rule(Asked(bounded=said.bounded)), said.learner)
+        going.advance(now)
+        return going
+
+    earliest_s = int(at_now(MOST_SECONDS).run.jobs[layout.PROMISED_LAST, position]) + limit_s - now
+    regular = at_now(-1)
+    info, started = regular.run.info, int(regular.start[position]) >= 0
+
+    def replayed(deadline_s: int) -> list[Schedule]:
+        """One schedule for each future."""
+        return [replay(there(deadline_s, week), policy, cluster=cluster) for week in range(1, weeks + 1)]
+
+    base = replayed(-1)
+    found = []
+    for deadline_s in deadlines_s:
+        made = replayed(deadline_s)
+        less = [np.delete(one.wait - other.wait, position) for one, other in zip(base, made, strict=True)]
+        sizes = [np.delete(one.workload.size, position) for one in base]
+        found.append(
+            Offer(
+                deadline_s,
+                bool(len(made[0].accepted) and made[0].accepted[position] == 1),  # given now: no future changes it
+                tuple(float(seconds.sum()) for seconds in less),
+                tuple(float(np.dot(s.astype(np.float64), size)) for s, size in zip(less, sizes, strict=True)),
+                tuple(float(one.wait[position]) for one in made),
+            )
+        )
+    return Offers(
+        int(info[layout.WAITING]) - (not started), int(info[layout.RUNNING]) - started,
+        int(regular.run.jobs[layout.PROMISED_FIRST, position]) - now,
+        tuple(float(one.wait[position]) for one in base), earliest_s, tuple(found),
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""The event-by-event engine: for policies written in Python. One State per moment, one Plan back."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+
+from dovetail.arrays import Ints
+from dovetail.engine.compiled import feedback_links, read_only
+from dovetail.engine.estimates import Said, said_by
+from dovetail.engine.node_occupancy import NodeUse
+from dovetail.errors import PolicyError
+from dovetail.kernels.learners.learner import AT_ONCE, GIVEN, observe, outlived, predicted
+from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.requests import Placement, requests_of
+from dovetail.model.state import State
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Policy
+
+MOST_WAKES: Final = 10_000
+"""A policy that starts nobody on an idle machine may ask so often to be woken; then it is taken to be stuck."""
+
+
+@dataclass
+class Stepper:
+    """A replay that asks a policy at each moment. `said`: who says run times, or one estimate per job. `see`, when
+    given, is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
+    decides happens so much later, in whole seconds; what is left of a second counts for the next pass.
+    """
+
+    workload: Workload
+    cluster: Cluster
+    policy: Policy
+    said: Said | Ints
+    seed: int = 0
+    feedback: bool = False
+    every_s: int = 0
+    see: Callable[[State, Plan], None] | None = None
+    clock: Callable[[], int] | None = None
+    charged_s: float = 0.0
+    """Seconds that decisions took in all."""
+    now: int = 0
+    passes: int = 0
+    started: int = 0
+    _waiting: list[int] = field(default_factory=list)
+    _running: set[int] = field(default_factory=set)
+    _ends: list[tuple[int, int]] = field(default_factory=list)
+    _coming: list[tuple[int, int]] = field(default_factory=list)
+    _ended: list[int] = field(default_factory=list)
+    """Since the last pass; so are _arrived and _corrected."""
+    _arrived: list[int] = field(default_factory=list)
+    _corrected: list[int] = field(default_factory=list)
+    _asked_last: bool = False
+    """The last moment had a pass."""
+    _wakes: int = 0
+    """Moments in a row with an idle machine and nobody to come."""
+    _standing: Plan = field(default_factory=Plan)
+
+    def __post_init__(self) -> None:
+        n = len(self.workload)
+        unknown = [np.full(n, -1, np.int64) for _ in range(5)]
+        self.start, self.arrive, self.promised_first, self.promised_last, self.accepted = unknown
+        self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
+        self.estimate = self._said.learner.first.copy()
+        self._free = self.cluster.processors
+        cap = self.cluster.cap
+        self._draws = cap.draws(self.workload) if cap else np.empty(0, np.int64)
+        self._room_mw = self._free_mw = cap.room(self.cluster.processors) if cap else 0
+        self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
+        self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
+        self._links = feedback_links(self.workload) if self.feedback else None
+        held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
+        submit = self.workload.submit.tolist()
+        self._coming = [(submit[i], i) for i in range(n) if not held[i]]  # sorted, so already a heap
+
+    def advance(self, until: int | None = None) -> bool:
+        """Go on up to and including `until`. Returns True when nothing is left to happen."""
+        while True:
+            now = self._next()
+            if now is None:
+                return True
+            if until is not None and now > until:
+                return False
+            self.now = now
+            ended, arrived = self._end_jobs(), self._arrivals()
+            self._learn(ended, arrived)
+            self._ended += ended
+            self._arrived += arrived
+            self._asked_last = not self.every_s or (now % self.every_s == 0 and bool(self._waiting))
+            if self._asked_last:
+                self._pass()
+
+    def _next(self) -> int | None:
+        if self.clock is not None and self._asked_last and (self._ended or self._arrived):
+            return self.now  # they came while the last decision was made
+        times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
+        self._wakes = self._wakes + 1 if not times else 0
+        if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
+            times.append(self._standing.wake)
+        # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
+        hope = times or not self._asked_last
+        if self.every_s and self._waiting and hope:
+            times.append((self.now // self.every_s + 1) * self.every_s)
+        return min(times) if times else None
+
+    def _end_jobs(self) -> list[int]:
+        ended = []
+        while self._ends and self._ends[0][0] == self.now:
+            job = heapq.heappop(self._ends)[1]
+            ended.append(job)
+            self._running.remove(job)
+            if self._nodes is not None:
+                self._nodes.end(job)
+            self._free += self._cores(job)
+            self._free_mw += self._draw(job)
+            child = int(self._links[CHILD, job]) if self._links is not None else -1
+            while child >= 0 and self._links is not None:
+                heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
+                child = int(self._links[SIBLING, child])
+        return ended
+
+    def _draw(self, job: int) -> int:
+        """What a job takes of what a power cap leaves; 0 where there is none."""
+        return int(self._draws[job]) if len(self._draws) else 0
+
+    def _cores(self, job: int) -> int:
+        return self._nodes.cores(job) if self._nodes is not None else int(self.workload.size[job])
+
+    @property
+    def placement(self) -> Placement | None:
+        """Where each job ran, if nodes are known."""
+        return self._nodes.placement if self._nodes is not None else None
+
+    def _on_nodes(self, ended: list[int]) -> dict[str, Any]:
+        """What a state says of nodes."""
+        if self._nodes is None:
+            return {}
+        here = [*self._running, *ended]
+        nodes, devices = ({job: of(job) for job in here} for of in (self._nodes.of, self._nodes.devices_of))
+        return {"cluster": self.cluster, "requests": self._nodes.requests, "nodes": nodes, "devices": devices}
+
+    def _arrivals(self) -> list[int]:
+        arrived = []
+        while self._coming and self._coming[0][0] == self.now:
+            arrived.append(heapq.heappop(self._coming)[1])
+        for job in arrived:
+            self.arrive[job] = self.now
+        self._waiting += arrived
+        return arrived
+
+    def _learn(self, ended: list[int], arrived: list[int]) -> None:
+        """What is now known of run times, as the compiled replay would have it."""
+        learner, runtime = self._said.learner, self.workload.runtime
+        if learner.kind != GIVEN:
+            for job in ended:
+                observe(learner, job, int(runtime[job]))
+            for job in arrived:
+                learner.first[job] = predicted(learner, runtime, job)
+        self._said.ask(np.array(ended, np.int64), np.array(arrived, np.int64))
+        self.estimate[arrived] = learner.first[arrived]
+        if learner.correction != AT_ONCE:
+            for job in self._running:
+                ran = self.now - int(self.start[job])
+                if self.estimate[job] <= ran:
+                    self.estimate[job] = outlived(learner, runtime, job, ran)
+                    self._corrected.append(job)
+
+    def _pass(self) -> None:
+        ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
+        corrected, self._corrected = sorted(self._corrected), []
+        self.passes += 1
+        submit, future = self.arrive, np.arange(0)
+        if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
+            submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
+        state = State(
+            now=self.now, processors=self.cluster.processors, free=self._free,
+            waiting=np.array(self._waiting, np.int64), running=np.array(sorted(self._running), np.int64),
+            arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
+            submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
+            estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
+            standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
+            deadline_s=self._deadline_s, draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
+        )  # fmt: skip
+        began = self.clock() if self.clock is not None else 0
+        plan = self.policy.decide(state)
+        spent = self.clock() - began if self.clock is not None else 0
+        if not isinstance(plan, Plan):
+            raise PolicyError(f"{self.policy.name}.decide returned {type(plan).__name__}: it must return a Plan")
+        if self.clock is not None:
+            self._charge(spent / 1e9)
+            if plan.wake is not None and plan.wake <= self.now:
+                plan = replace(plan, wake=self.now + 1)
+        if self.see is not None:
+            self.see(state, plan)
+        self._carry_out(plan)
+
+    def _charge(self, seconds: float) -> None:
+        """Let the time that a decision took pass. Who ends or arrives meanwhile is known to the next pass."""
+        until = self.now + int(self.charged_s + seconds) - int(self.charged_s)
+        self.charged_s += seconds
+        while (times := [heap[0][0] for heap in (self._ends, self._coming) if heap]) and min(times) <= until:
+            self.now = min(times)
+            ended, arrived = self._end_jobs(), self._arrivals()
+            self._learn(ended, arrived)
+            self._ended += ended
+            self._arrived += arrived
+        self.now = until
+
+    def _carry_out(self, plan: Plan) -> None:
+        waiting = set(self._waiting)
+        for job, at in plan.promised.items():
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s promises job {job}, which is not waiting")
+            if self.promised_first[job] < 0:
+                self.promised_first[job] = at
+            self.promised_last[job] = at
+        for job, at in plan.deadlines.items():
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s gives job {job} a deadline: it is not waiting")
+            if self.accepted[job] < 0:
+                self.accepted[job] = at >= 0
+        for job in plan.starts:
+            if job not in waiting:
+                raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")
+            size = self._cores(job)
+            if self._nodes is not None:
+                if wrong := self._nodes.start(job, plan):
+                    raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job} {wrong}")
+            elif size > self._free:
+                raise PolicyError(
+                    f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
+                    f" {self._free} are free"
+                )
+            if self._draw(job) > self._free_mw:
+                raise PolicyError(
+                    f"{self.policy.name} at {self.now} s starts job {job}, which draws {self._draw(job):,} mW;"
+                    f" the power cap leaves {self._free_mw:,} mW"
+                )
+            waiting.remove(job)
+            self._free -= size
+            self._free_mw -= self._draw(job)
+            self.start[job] = self.now
+            if self.promised_first[job] >= 0:
+                self.promised_last[job] = self.now
+            self._running.add(job)
+            heapq.heappush(self._ends, (self.now + int(self.workload.runtime[job]), job))
+        if len(plan.starts):
+            self._waiting = [job for job in self._waiting if job in waiting]
+        self.started += len(plan.starts)
+        self._standing = plan

@@ -1,0 +1,209 @@
+"""The catalog of public logs, and how to get one: fetched once, checked, kept.
+
+A log is known by the SHA-256 of its decompressed bytes, so a mirror that compressed it anew serves as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import http.client
+import os
+import tempfile
+import tomllib
+import urllib.error
+import urllib.parse
+import urllib.request
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import IO, Final
+
+from dovetail.cache import cache_home
+from dovetail.errors import DovetailError, SettingError
+
+ARCHIVE: Final = "https://www.cs.huji.ac.il/labs/parallel/workload"
+"""Where the logs are; the environment variable DOVETAIL_ARCHIVE names a mirror with the same folders."""
+
+CITATION: Final = (
+    "D. G. Feitelson, D. Tsafrir, D. Krakov: Experience with using the Parallel Workloads Archive. "
+    "Journal of Parallel and Distributed Computing 74(10), 2967-2982, 2014."
+)
+"""What the archive asks to cite wherever its logs are used."""
+
+_CHUNK = 1 << 16
+
+
+class FetchError(DovetailError):
+    """A log could not be had, or is not the one that the catalog knows."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """One public log. `jobs` counts its job lines; `bytes` and `sha256` are of the decompressed file."""
+
+    name: str
+    directory: str
+    file: str
+    machine: str
+    begins: str
+    processors: int
+    jobs: int
+    bytes: int
+    sha256: str
+    acknowledge: str
+    terms: str = ""
+
+    def address(self, base_url: str | None = None) -> str:
+        """Where to download it: under `base_url`, else DOVETAIL_ARCHIVE, else the archive itself."""
+        base = base_url or os.environ.get("DOVETAIL_ARCHIVE") or ARCHIVE
+        if urllib.parse.urlsplit(base).scheme not in ("http", "https"):
+            raise SettingError(f"{base!r} is not the address of an archive: it begins with https:// or http://")
+        return f"{base.rstrip('/')}/{self.directory}/{self.file}"
+
+
+@functools.cache
+def catalog() -> dict[str, Log]:
+    """All logs by name."""
+    text = resources.files("dovetail.io").joinpath("archive.toml").read_text(encoding="utf-8")
+    logs = [Log(**entry) for entry in tomllib.loads(text)["log"]]
+    return {log.name: log for log in logs}
+
+
+def find(name: str) -> Log:
+    """The log of this name, upper or lower case."""
+    for log in catalog().values():
+        if log.name.lower() == name.lower():
+            return log
+    raise SettingError(f"no log {name!r} in the catalog; there are {', '.join(catalog())}")
+
+
+def fetch(
+    name: str,
+    *,
+    base_url: str | None = None,
+    cache: Path | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+    timeout_s: float = 30.0,
+) -> Path:
+    """The path of the compressed log: from the cache if it is there and right, else downloaded and checked.
+
+    `progress` is called with the bytes received so far and the number expected (None if the server does not
+    say). `timeout_s` is the longest wait for the connection and for each next piece.
+    """
+    log = find(name)
+    folder = cache or cache_home() / "logs"
+    path = folder / log.file
+    if path.is_file() and _is_right(path, log):
+        return path
+    address = log.address(base_url)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=log.file, suffix=".part", delete=False) as beside:
+        try:
+            _download(address, log, beside, progress, timeout_s)
+            beside.close()
+            os.replace(beside.name, path)
+        except BaseException:
+            os.unlink(beside.name)
+            raise
+    return path
+
+
+class _Check:
+    """Decompresses a log piece by piece, only to know its hash; never keeps more than one piece."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self._hash, self._bytes = log, hashlib.sha256(), 0
+        self._gzip = zlib.decompressobj(wbits=31)
+
+    def feed(self, piece: bytes) -> None:
+        while piece:
+            if self._gzip.eof:  # a gzip file may be several, one after the other
+                self._gzip = zlib.decompressobj(wbits=31)
+            content = self._gzip.decompress(piece)
+            piece = self._gzip.unused_data
+            self._hash.update(content)
+            self._bytes += len(content)
+            if self._bytes > self._log.bytes:
+                raise FetchError(f"it is longer than the {self._log.bytes:,} bytes that the catalog has for it")
+
+    def finish(self) -> None:
+        """Raises unless all that was fed is the log, whole."""
+        if not self._gzip.eof:
+            raise FetchError(f"it ends early, after {self._bytes:,} of {self._log.bytes:,} bytes; try again")
+        if self._hash.hexdigest() != self._log.sha256:
+            raise FetchError(
+                f"its SHA-256 is {self._hash.hexdigest()}, the catalog has {self._log.sha256}. It was "
+                "damaged on the way or is another version of the log. Try again; if it stays so, download "
+                "the log yourself and give the path of the file instead of the name"
+            )
+
+
+def _is_right(path: Path, log: Log) -> bool:
+    check = _Check(log)
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(_CHUNK):
+                check.feed(piece)
+        check.finish()
+    except (FetchError, zlib.error):
+        return False
+    return True
+
+
+def _download(
+    address: str,
+    log: Log,
+    into: IO[bytes],
+    progress: Callable[[int, int | None], None] | None,
+    timeout_s: float,
+) -> None:
+    """Stream the log into a file, checking it on the way. Every failure names the address and what to do."""
+    check = _Check(log)
+    received = 0
+    request = urllib.request.Request(address, headers={"User-Agent": "dovetail"})  # noqa: S310 (Log.address)
+    try:
+        with contextlib.closing(_opener().open(request, timeout=timeout_s)) as response:
+            length = response.headers.get("Content-Length", "")
+            expected = int(length) if length.isascii() and length.isdigit() else None
+            while piece := response.read(_CHUNK):
+                received += len(piece)
+                if received > log.bytes + _CHUNK:  # compressed, it can hardly be longer than its content
+                    raise FetchError(f"it is longer than the {log.bytes:,} bytes that it should decompress to")
+                check.feed(piece)
+                into.write(piece)
+                if progress is not None:
+                    progress(received, expected)
+        check.finish()
+    except FetchError as error:
+        raise FetchError(f"{address}: {error}") from None
+    except zlib.error as error:
+        raise FetchError(f"{address}: it is not a gzip file ({error}); is it a page about an error?") from None
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise FetchError(f"{address}: {error.code} {error.reason}. {_MIRROR}") from None
+    except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise FetchError(f"{address}: {str(reason) or type(reason).__name__}. {_MIRROR}") from None
+
+
+_MIRROR: Final = "Try again, or name a mirror with DOVETAIL_ARCHIVE"
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    """Opens http and https only, wherever a redirect may point."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler(),
+        urllib.request.HTTPHandler(),
+        urllib.request.HTTPSHandler(),
+        urllib.request.HTTPRedirectHandler(),
+        urllib.request.HTTPDefaultErrorHandler(),
+        urllib.request.HTTPErrorProcessor(),
+        urllib.request.UnknownHandler(),
+    ):
+        opener.add_handler(handler)
+    return opener

@@ -1,0 +1,140 @@
+"""Clusters by node, from TOML files: those that come with Dovetail, and a user's own (docs/nodes.md has the form)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from dovetail.errors import InputError, SettingError
+from dovetail.io.alibaba import NODE_FIELDS, read_nodes
+from dovetail.io.csv import MOST, first_line
+from dovetail.io.streams import regular_file
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.units import printable
+
+MOST_BYTES: Final = 1 << 16
+"""Bytes of a file: 62 kinds of node need a fifth of it, and a hostile one cannot keep the parser busy."""
+MOST_NODES: Final = 1_000_000
+"""Ten times what the largest machines have; a replay on so many takes 1 GB."""
+_WORDS: Final = ("kind", "count", "features")
+"""Keys of a kind of node that are not resources."""
+_TAKEN: Final = ("variance",)
+"""No resource is called so: `utilization_variance` is a metric."""
+_RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
+_LINE: Final = re.compile(r"\(at line (\d+)")
+
+
+def cluster_named(text: str, folder: Path = Path()) -> Cluster:
+    """The cluster of that name, or the one that a file describes, as seen from a folder: TOML, or a list of nodes as
+    Alibaba's."""
+    built_in = _built_in()
+    if text in built_in:
+        return _cluster(_parsed(built_in[text], text), text)
+    path = folder / Path(text).expanduser()
+    if path.suffix == ".toml":
+        return read_cluster(path)
+    if path.is_file() and first_line(path) == ",".join(NODE_FIELDS):
+        return read_nodes(path)
+    raise SettingError(
+        f"no cluster {printable(text)!r}: choose from {', '.join(built_in)}, or name a file: one called .toml, or a"
+        f" list of nodes that begins with {','.join(NODE_FIELDS)}"
+    )
+
+
+def read_cluster(path: str | Path) -> Cluster:
+    """Read a cluster from a TOML file. InputError for whatever is not as docs/nodes.md says."""
+    return _cluster(read_toml(Path(path), "a cluster"), path)
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """What a small TOML file says."""
+    path = regular_file(path)
+    try:
+        with path.open("rb") as stream:
+            raw = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(path, 0, f"cannot be read: {error.strerror}") from error
+    if len(raw) > MOST_BYTES:
+        raise InputError(path, 0, f"more than {MOST_BYTES:,} bytes, too many for the description of {what}")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(path, 0, f"not UTF-8 text: {error}") from error
+    return _parsed(text, path)
+
+
+def _built_in() -> dict[str, str]:
+    """The text of each cluster that comes with Dovetail, by name."""
+    folder = resources.files("dovetail.io").joinpath("clusters")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return {file.name.removesuffix(".toml"): file.read_text(encoding="utf-8") for file in files}
+
+
+def _parsed(text: str, path: str | Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        at = _LINE.search(str(error))
+        raise InputError(path, int(at[1]) if at else 0, f"not TOML: {printable(str(error))}") from error
+
+
+def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
+    """The cluster that a parsed file describes, after checks of all that it says."""
+    if unknown := [key for key in table if key not in ("name", "shared", "nodes")]:
+        raise InputError(path, 0, f"unknown key {printable(unknown[0])!r}; valid: name, shared, [[nodes]]")
+    for key in ("name", "shared"):
+        if not isinstance(table.get(key, ""), str):
+            raise InputError(path, 0, f"{key} = {shown(table[key])}: must be a text")
+    nodes = table.get("nodes")
+    if not isinstance(nodes, list) or not nodes or not all(isinstance(entry, dict) for entry in nodes):
+        raise InputError(path, 0, "no nodes: write a section [[nodes]] for each kind of node")
+    try:
+        names = dict.fromkeys(key for entry in nodes for key in entry if key not in (*_WORDS, "cores"))
+        order = ("cores", *names)
+        kinds = tuple(_kind(entry, order) for entry in nodes)
+        if len({kind.name for kind in kinds}) < len(kinds):
+            raise ValueError("two kinds of node have the same name: give each its own")
+        if sum(kind.count for kind in kinds) > MOST_NODES:
+            raise ValueError(f"more than {MOST_NODES:,} nodes")
+        if sum(kind.count * kind.capacity[0] for kind in kinds) > MOST:
+            raise ValueError(f"more than {MOST:,} cores")
+        return by_node(order, kinds, table.get("shared", ""))
+    except ValueError as error:
+        raise InputError(path, 0, str(error)) from error
+
+
+def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
+    name = entry.get("kind")
+    if not isinstance(name, str) or not name or printable(name) != name:
+        raise ValueError(f"kind = {shown(name)}: each [[nodes]] needs a name, a text of 1 to 200 characters")
+    for key in entry:
+        if key not in _WORDS and (key in _TAKEN or not _RESOURCE.fullmatch(key)):
+            raise ValueError(
+                f"kind {name!r}: {printable(key)!r} cannot be a resource: its name is of a-z, 0-9 and _, at most 50,"
+                f" and not {', '.join(_TAKEN)}"
+            )
+    features = entry.get("features", [])
+    # "|" stands between the alternatives of a job, so it cannot be in a name.
+    if not isinstance(features, list) or not all(isinstance(f, str) and f and "|" not in f for f in features):
+        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts without |")
+    count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
+    rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
+    return NodeKind(name, count, (cores, *rest), tuple(features))
+
+
+def _whole(entry: Mapping[str, Any], name: str, key: str, least: int) -> int:
+    value = entry.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
+        raise ValueError(f"kind {name!r}: {key} = {shown(value)}: must be a whole number from {least} to {MOST:,}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value of a TOML file as a message names it."""
+    if isinstance(value, dict | list):
+        return f"a {type(value).__name__}"
+    return "missing" if value is None else printable(repr(value))

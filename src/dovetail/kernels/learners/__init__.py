@@ -1,0 +1,1 @@
+"""What predictors learn and say within a replay."""

@@ -1,0 +1,1 @@
+"""What is free and when: processors that are counted, and nodes."""

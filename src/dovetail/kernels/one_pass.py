@@ -1,0 +1,54 @@
+"""One pass of a rule on a state given from outside: what the event-by-event engine and a live loop call.
+
+The caller fills a Run with the jobs that run, wait, and ended or arrived in this moment, and an idle machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dovetail.kernels.compile import inner, jit
+from dovetail.kernels.machine.capacity import open_plan, release, reserve, start
+from dovetail.kernels.passes.rule import decide
+from dovetail.kernels.state import (
+    END_JOB,
+    ENDED,
+    ESTIMATE,
+    NEWS_LIST,
+    PROMISED_LAST,
+    QUEUE,
+    RUNNING,
+    START,
+    WAITING,
+    Run,
+)
+
+
+@jit
+def step(rule: Any, cap: Any, run: Run, now: int) -> int:
+    """Build the machine's state and decide. Returns how many jobs start; they are the first in the STARTED list."""
+    info = run.info
+    for i in range(info[RUNNING]):
+        _occupy(cap, run, run.lists[END_JOB, i], now)
+    for i in range(info[ENDED]):
+        _occupy(cap, run, run.lists[NEWS_LIST, i], now)
+    for i in range(info[ENDED]):  # those past their estimates had given their place in the plan back before
+        job = run.lists[NEWS_LIST, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
+            release(cap, job, now, now)
+    open_plan(cap, now)
+    for i in range(info[WAITING]):
+        job = run.lists[QUEUE, i]
+        if run.jobs[PROMISED_LAST, job] >= now:
+            reserve(cap, job, run.jobs[PROMISED_LAST, job], run.jobs[ESTIMATE, job])
+    for i in range(info[ENDED]):
+        job = run.lists[NEWS_LIST, i]
+        end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
+        if end > now:
+            release(cap, job, now, end)
+    return decide(rule, cap, run, now)
+
+
+@inner
+def _occupy(cap: Any, run: Run, job: int, now: int) -> None:
+    start(cap, job, now, run.jobs[START, job] + run.jobs[ESTIMATE, job])

@@ -1,0 +1,1 @@
+"""One scheduling pass, for each kind of rule."""

@@ -1,0 +1,1 @@
+"""The planner: a search over orders, for waits, money and whole days."""

@@ -1,0 +1,213 @@
+"""The rule of a planner: in each pass, the best plan that a search finds for what waits and what may come."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.arrays import NEVER, Floats
+from dovetail.kernels.compile import inner
+from dovetail.kernels.machine.capacity import fits_now, names_nodes, open_plan, reserve, start
+from dovetail.kernels.passes.rule import Common
+from dovetail.kernels.planner.search import (
+    BEST_AT,
+    BEST_ORDER,
+    CAME,
+    DUE_AT,
+    FROM,
+    JOBS,
+    NEW_AT,
+    NEW_ORDER,
+    PART,
+    STOOD,
+    WEIGHT,
+    Space,
+    count_waits,
+    earliest_spot,
+    excess_wait,
+    list_order,
+    place,
+    search,
+    seeded,
+    wait_value,
+)
+from dovetail.kernels.seam import answers
+from dovetail.kernels.state import (
+    AGREED,
+    ARRIVE,
+    BACK_QUEUE,
+    DEADLINE,
+    ESTIMATE,
+    KEY,
+    LAST,
+    NEXT,
+    PLACE,
+    PROMISED_FIRST,
+    QUEUE,
+    RECENT,
+    REFUSED,
+    RUNNING,
+    STARTED,
+    SUBMIT,
+    TENTATIVE,
+    WAITING,
+    Run,
+    wake_at_next,
+)
+
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
+
+
+class PlanRule(NamedTuple):
+    """A planner: an objective, a budget, a window."""
+
+    common: Common
+    window: int
+    decodes: int
+    clairvoyant: bool
+    """The jobs planned for ahead are those that will come, and not copies of those that came."""
+    seed: int
+    level: int
+    """Of PaSF."""
+    hot: float
+    cold: float
+    patient: float
+    """What a job with an accepted deadline counts, of what it would without; below 0: deadlines are not looked at."""
+    weights: Floats
+    """Of the terms of the objective."""
+    space: Space
+
+
+@inner
+def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
+    n = run.info[WAITING]
+    queue, ints, floats = run.lists[QUEUE], rule.space.ints, rule.space.floats
+    fits = False
+    for i in range(n):
+        fits = fits or fits_now(cap, queue[i])
+        ints[JOBS, i] = queue[i]
+        ints[CAME, i] = run.jobs[ARRIVE, queue[i]]
+        ints[STOOD, i] = run.jobs[PLACE, queue[i]]
+        floats[WEIGHT, i] = run.keys[KEY, queue[i]]
+    if rule.patient >= 0.0:
+        _agree(rule, cap, run, now, n)
+    started = _best_starts(rule, cap, run, now, n) if fits else _0
+    if rule.patient >= 0.0:  # a start behind somebody who is only foreseen is at an instant at which nobody ends
+        wake_at_next(run, now, run.jobs[PLACE], False)
+    return started
+
+
+@inner
+def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
+    """Search, and start the jobs whose turn has come in the best plan. Returns how many."""
+    ints = rule.space.ints
+    planned = n + _foresee(rule, run, now, n)
+    for i in range(n, planned):
+        ints[DUE_AT, i], rule.space.floats[PART, i] = NEVER, 1.0
+    open_plan(cap, now)
+    seeded(rule.space, rule.seed, now, n)
+    search(rule, cap, run, now, planned)
+    if names_nodes(cap):
+        open_plan(cap, now)
+    started = _0
+    for i in range(planned):
+        job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
+        if names_nodes(cap):  # the plan that was searched last was another
+            reserve(cap, job, at, run.jobs[ESTIMATE, job])
+        if ints[BEST_ORDER, i] >= n:
+            continue  # only foreseen
+        run.jobs[PLACE, job] = at
+        if at == now:
+            start(cap, job, now, now + run.jobs[ESTIMATE, job])
+            run.lists[STARTED, started] = job
+            started += 1
+    return started
+
+
+@inner
+def _agree(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
+    """Answer those who came, one by one, and say what has been promised to whom: an end by the deadline to a job whose
+    deadline is accepted, to any other that it starts no later than it is first planned to.
+
+    Everybody is placed in the order of the standing plan, the new ones behind. While estimates are upper bounds, those
+    who stood start no later than they stood, so all promises can be kept. Where they are not and one cannot, as early
+    as now is what counts. If nothing can start now, this is the plan.
+    """
+    ints, jobs = rule.space.ints, run.jobs
+    for i in range(n):
+        ints[FROM, i] = now
+    list_order(rule, run, now, np.int64(-1), n)  # type: ignore[arg-type]
+    open_plan(cap, now)
+    place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+    for i in range(n):
+        local = ints[NEW_ORDER, i]
+        job, at = ints[JOBS, local], ints[NEW_AT, i]
+        end, due = at + jobs[ESTIMATE, job], jobs[ARRIVE, job] + jobs[DEADLINE, job]
+        if jobs[DEADLINE, job] >= 0 and jobs[AGREED, job] < 0:
+            jobs[AGREED, job] = TENTATIVE if end <= due else REFUSED
+        if jobs[AGREED, job] != TENTATIVE:
+            if jobs[PROMISED_FIRST, job] < 0:
+                jobs[PROMISED_FIRST, job] = at
+            due = jobs[PROMISED_FIRST, job] + jobs[ESTIMATE, job]
+        ints[DUE_AT, local] = max(due, end)
+        rule.space.floats[PART, local] = rule.patient if jobs[AGREED, job] == TENTATIVE else 1.0
+        jobs[PLACE, job] = ints[STOOD, local] = at
+
+
+@inner
+def _foresee(rule: PlanRule, run: Run, now: int, n: int) -> int:
+    """Add jobs that may come to those that wait: the last that came, once more, at the same distances from each other,
+    the first of them after the mean time from one to the next; or those that will come, if the rule knows. They take
+    part in the plan and never start. Returns how many.
+
+    On an idle machine nobody waits for who may come: else a job could wait for ever for jobs that never do."""
+    ints, floats = rule.space.ints, rule.space.floats
+    if run.info[RUNNING] == 0 and not rule.clairvoyant:
+        return 0
+    found = min(run.info[RECENT], rule.common.foresight)
+    for i in range(found):
+        ints[JOBS, n + i] = run.lists[BACK_QUEUE, i]
+    if run.info[RECENT] == 0:
+        found = _listed(rule, run, n)
+    if found == 0:
+        return 0
+    oldest, weight = now, 0.0
+    for i in range(n):
+        weight += floats[WEIGHT, i]
+    for i in range(n, n + found):
+        oldest = min(oldest, run.jobs[ARRIVE, ints[JOBS, i]])
+    first = now + 1 + (now - oldest) // found
+    for i in range(n, n + found):
+        job = ints[JOBS, i]
+        ints[CAME, i] = run.jobs[SUBMIT, job] if rule.clairvoyant else first + run.jobs[ARRIVE, job] - oldest
+        ints[STOOD, i] = -1
+        floats[WEIGHT, i] = weight / n
+    return found
+
+
+@inner
+def _listed(rule: PlanRule, run: Run, n: int) -> int:
+    """Write the next jobs to come, or the last that came, behind the n that wait. Returns how many."""
+    found = 0
+    job = run.info[NEXT]
+    if rule.clairvoyant:
+        while job < min(run.info[LAST], run.jobs.shape[1]) and found < rule.common.foresight:
+            rule.space.ints[JOBS, n + found] = job
+            found += 1
+            job += 1
+        return found
+    if run.links.shape[1] > 0:
+        job = run.jobs.shape[1]  # with feedback, jobs of any number may have come
+    while job > 0 and found < rule.common.foresight:
+        job -= 1
+        if run.jobs[ARRIVE, job] >= 0:
+            rule.space.ints[JOBS, n + found] = job
+            found += 1
+    return found
+
+
+answers(
+    PlanRule,
+    decide=_decide_plan, spot=earliest_spot, excess=excess_wait, value=wait_value, count_costs=count_waits,
+)  # fmt: skip

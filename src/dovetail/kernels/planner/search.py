@@ -1,0 +1,574 @@
+"""Search for a good order of the waiting jobs: orders decoded by list scheduling, annealed.
+
+A candidate is an order; decoded, every job in turn gets its earliest fit. Only what comes after the first changed
+position is decoded again, from a snapshot of the plan; it ends early once it must be worse than what would be accepted.
+
+What is asked of the rule is a seam, so that other objectives can be searched for with other decoders (money.py):
+
+    spot(rule, cap, run, local)         where a job goes in the plan that is open
+    excess(rule, run, local, at)        what it costs above its least if it starts at an instant
+    value(rule, run, n, order, at)      the objective of a plan
+    count_costs(rule, run, n)           set the least cost of each job; costs are counted from the best plan on
+
+What is minimised is a sum over jobs of a cost that depends on the job's start alone (and, for the makespan, on the last
+end so far). A ratio (PaSF) is made one by Dinkelbach's method: over - rho * under, with rho the ratio of the best plan
+so far, is below 0 just where the ratio is below rho. Costs are counted from a lower bound of each job, its cost at its
+earliest fit beside what runs: the sum is then never negative, a part of it is a lower bound of the whole, and 0 is the
+optimum.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.kernels.compile import inner
+from dovetail.kernels.machine.capacity import earliest_fit, recall_plan, remember_plan, reserve
+from dovetail.kernels.passes.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
+from dovetail.kernels.seam import seam
+from dovetail.kernels.state import ESTIMATE, SIZE, Run
+
+spot = seam("spot")
+excess = seam("excess")
+value = seam("value")
+count_costs = seam("count_costs")
+
+STRIDE = 8
+"""Positions between two snapshots of the plan."""
+
+# Terms of an objective. LATE: waiting beyond the bound on it.
+AF, AWF, BSLD, PASF, WAIT, SPAN, LATE = range(7)
+TERMS = 7
+BOUND_S = 10.0
+"""Run times below count as so long in the bounded slowdown."""
+
+# Rows of Space.ints, by position in JOBS: JOBS: the jobs to arrange. CAME, FROM: when each came, and could start.
+# STOOD: its start in the plan that stands; -1: none. By position in an order, which holds positions in JOBS: NOW_ORDER,
+# NOW_AT: the order that the search stands at, and its starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*:
+# the best of the lists. By snapshot: SLOT, OTHER: which belongs to a position of the order that it stands at; which to
+# write that of a candidate to. SORTED: for sorting. Where deadlines are looked at (rule.patient), by position in JOBS:
+# DUE_AT: by when a job is to have ended; NEVER: no matter. URGENT: 1 for those that a list order puts first.
+JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
+STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT = range(11, 17)
+INT_ROWS = 17
+# Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
+# sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
+# By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
+# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient): PART: what a job counts.
+WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, PART = range(12)
+FLOAT_ROWS = 12
+REPAIRS = 6
+"""How often a list order is made again with those first that it made late."""
+
+LISTS = (FCFS, -1, SJF, SAF, LAF, SPF)
+"""Orders that a search begins with, FCFS the first of them; -1: that of the standing plan."""
+
+
+class Space(NamedTuple):
+    """Working space of a search; the caller owns it."""
+
+    ints: Ints
+    floats: Floats
+    plans: Ints
+    """One snapshot of a plan per row."""
+    random: npt.NDArray[np.uint64]
+    """State of the random numbers."""
+    counts: Ints
+    """Plans that were decoded: one number."""
+
+
+def no_space() -> Space:
+    """Working space for nothing; `fitted` makes that of a replay."""
+    none = np.zeros((0, 0), np.int64)
+    return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
+
+
+def fitted(rule: Any, cap: Any, room: int) -> Any:
+    """The rule with working space for plans of such a machine and this many waiting jobs; one without as it is."""
+    if "space" not in rule._fields:
+        return rule
+    most = max(room + rule.common.foresight, TERMS) + 1
+    slots = min(most, rule.window) // STRIDE + 1
+    ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
+    ints[SLOT, :slots] = np.arange(slots)
+    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
+    plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
+    return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
+
+
+@inner
+def seeded(space: Space, seed: int, now: int, n: int) -> None:
+    """Begin the random numbers of one pass: they depend on the seed and on how many wait and for how long, not on the
+    calendar (splitmix64)."""
+    x = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(n)
+    for i in range(n):
+        x = x * np.uint64(0xD1342543DE82EF95) + np.uint64(now - space.ints[CAME, i])
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    space.random[0] = x ^ (x >> np.uint64(31)) | np.uint64(1)
+
+
+@inner
+def _random(space: Space) -> np.uint64:
+    """The next 64 bits (xorshift)."""
+    x = space.random[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    space.random[0] = x
+    return x
+
+
+@inner
+def _below(space: Space, n: int) -> int:
+    return np.int64((_random(space) >> np.uint64(33)) % np.uint64(n))  # type: ignore[return-value]
+
+
+@inner
+def _share(space: Space) -> float:
+    """A number between 0 and 1, never one of them."""
+    return (float(np.int64(_random(space) >> np.uint64(12))) + 0.5) / 4503599627370496.0
+
+
+@inner
+def powers(f: float, q: float, m: int) -> float:
+    """(F^m - Q^m) / (F - Q), all terms positive: nothing cancels."""
+    total, power = 1.0, 1.0
+    for _ in range(m - 1):
+        power *= q
+        total = total * f + power
+    return total
+
+
+@inner
+def _late(wait: float, starve_s: int) -> float:
+    """How much a wait strains the bound on it: 1 where it is reached, little long before."""
+    share = wait / float(max(starve_s, 1))
+    return share * share * share * share
+
+
+@inner
+def cost(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
+    """What a job adds to the objective if it waits so long, in the weights of this pass."""
+    d = float(estimate)
+    f = wait + d
+    area = float(size) * d
+    scale = rule.space.floats[SCALE]
+    total = scale[AF] * f + scale[AWF] * area * f + scale[WAIT] * weight * wait
+    if scale[BSLD] != 0.0:
+        total += scale[BSLD] * max(1.0, f / max(d, BOUND_S))
+    if scale[LATE] != 0.0:
+        total += scale[LATE] * _late(wait, rule.common.starve_s)
+    if scale[PASF] != 0.0:
+        level = rule.level
+        over = (level + 1.0) / (level + 2.0) * powers(f, wait, level + 2)
+        total += scale[PASF] * area * (over - rule.space.floats[RHO, 0] * powers(f, wait, level + 1))
+    return total
+
+
+@inner
+def _least(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
+    """The least that `cost` can be from a wait on. All terms grow with the wait, but PaSF falls first where the job is
+    young against rho: its least is found by halving, and the others are at their least at the wait itself."""
+    total = cost(rule, size, estimate, wait, weight)
+    scale, level = rule.space.floats[SCALE], rule.level
+    if scale[PASF] == 0.0:
+        return total
+    d, rho = float(estimate), rule.space.floats[RHO, 0]
+    low, high = wait, max(wait, rho)  # beyond rho every unit of the job is older than rho: it only grows
+    for _ in range(40):
+        mid = 0.5 * (low + high)
+        if powers(mid + d, mid, level + 1) < rho * powers(mid + d, mid, level):
+            low = mid
+        else:
+            high = mid
+    share, area = (level + 1.0) / (level + 2.0), float(size) * d
+    here = share * powers(wait + d, wait, level + 2) - rho * powers(wait + d, wait, level + 1)
+    there = share * powers(high + d, high, level + 2) - rho * powers(high + d, high, level + 1)
+    return total + scale[PASF] * area * min(0.0, there - here)
+
+
+@inner
+def _part(rule: Any, local: int) -> float:
+    """What a job counts in the objective: all, or what one with an accepted deadline does."""
+    if rule.patient >= 0.0:
+        return rule.space.floats[PART, local]
+    return 1.0
+
+
+@inner
+def _late_at(rule: Any, run: Run, local: int, at: int) -> bool:
+    """Whether a job that starts at an instant would end after what it was promised."""
+    ints = rule.space.ints
+    return rule.patient >= 0.0 and at + run.jobs[ESTIMATE, ints[JOBS, local]] > ints[DUE_AT, local]
+
+
+@inner
+def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
+    """The sums behind each term of a plan, in SUMS; what PaSF divides by in its own place, what it divides last."""
+    space = rule.space
+    sums = space.floats[SUMS]
+    for t in range(TERMS + 1):
+        sums[t] = 0.0
+    first = at[0]
+    for i in range(n):
+        local = order[i]
+        job = space.ints[JOBS, local]
+        d = float(run.jobs[ESTIMATE, job])
+        q = float(at[i] - space.ints[CAME, local])
+        part = _part(rule, local)
+        area = part * float(run.jobs[SIZE, job]) * d
+        sums[AF] += part * (q + d)
+        sums[AWF] += area * (q + d)
+        sums[BSLD] += part * max(1.0, (q + d) / max(d, BOUND_S))
+        sums[WAIT] += part * space.floats[WEIGHT, local] * q
+        sums[LATE] += part * _late(q, rule.common.starve_s)
+        sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
+        first = min(first, space.ints[CAME, local])
+        if rule.weights[PASF] != 0.0:
+            sums[PASF] += area * powers(q + d, q, rule.level + 1)
+            sums[TERMS] += area * (rule.level + 1.0) / (rule.level + 2.0) * powers(q + d, q, rule.level + 2)
+    sums[SPAN] -= float(first)
+
+
+@inner
+def _ratio(over: float, under: float) -> float:
+    """PaSF of a plan; 0 where nobody counts."""
+    return over / under if under > 0.0 else 0.0
+
+
+@inner
+def wait_value(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> float:
+    """The objective of a plan, each term relative to its value in the FCFS plan; infinite if a deadline is broken."""
+    for i in range(n if rule.patient >= 0.0 else 0):
+        if _late_at(rule, run, order[i], at[i]):
+            return np.inf
+    _measure(rule, run, n, order, at)
+    sums, unit = rule.space.floats[SUMS], rule.space.floats[UNIT]
+    total = 0.0
+    for t in range(TERMS):
+        if unit[t] != 0.0:
+            total += unit[t] * (_ratio(sums[TERMS], sums[PASF]) if t == PASF else sums[t])
+    return total
+
+
+@inner
+def _bound(rule: Any, run: Run, n: int) -> None:
+    """The least cost of every job of the order that the search begins with, under the weights of this pass; the
+    last end from which the makespan is counted."""
+    ints, floats = rule.space.ints, rule.space.floats
+    end = 0.0
+    for i in range(n):
+        local = ints[BEST_ORDER, i]
+        job = ints[JOBS, local]
+        wait = float(ints[FROM, local] - ints[CAME, local])
+        least = _least(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, floats[WEIGHT, local])
+        floats[LOW, local] = _part(rule, local) * least
+        end = max(end, float(ints[FROM, local] + run.jobs[ESTIMATE, job]))
+    floats[NOW_SUM, 0], floats[NOW_END, 0] = 0.0, end
+
+
+@inner
+def excess_wait(rule: Any, run: Run, local: int, at: int) -> float:
+    """What a job of the window costs above its least when it starts at an instant; rounding never makes it negative."""
+    if _late_at(rule, run, local, at):
+        return np.inf
+    job = rule.space.ints[JOBS, local]
+    wait = float(at - rule.space.ints[CAME, local])
+    here = cost(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, rule.space.floats[WEIGHT, local])
+    return max(0.0, _part(rule, local) * here - rule.space.floats[LOW, local])
+
+
+@inner
+def earliest_spot(rule: Any, cap: Any, run: Run, local: int) -> int:
+    """The earliest fit."""
+    job = rule.space.ints[JOBS, local]
+    return earliest_fit(cap, job, rule.space.ints[FROM, local], run.jobs[ESTIMATE, job])
+
+
+@inner
+def place(rule: Any, cap: Any, run: Run, first: int, n: int) -> None:
+    """Place the candidate from position `first` on in the plan that is open."""
+    ints = rule.space.ints
+    for i in range(first, n):
+        local = ints[NEW_ORDER, i]
+        job = ints[JOBS, local]
+        ints[NEW_AT, i] = spot(rule, cap, run, local)
+        reserve(cap, job, ints[NEW_AT, i], run.jobs[ESTIMATE, job])
+
+
+@inner
+def decode(rule: Any, cap: Any, run: Run, n: int, first: int, limit: float) -> float:
+    """Place the candidate, which is the order that the search stands at up to position `first`. Returns its cost, or
+    infinity as soon as that is above `limit`."""
+    space = rule.space
+    ints, floats = space.ints, space.floats
+    slot = first // STRIDE
+    recall_plan(cap, space.plans[ints[SLOT, slot]])
+    for i in range(slot * STRIDE, first):
+        job = ints[JOBS, ints[NEW_ORDER, i]]
+        reserve(cap, job, ints[NOW_AT, i], run.jobs[ESTIMATE, job])
+    total, end = floats[NOW_SUM, first], floats[NOW_END, first]
+    for i in range(first, n):
+        if i % STRIDE == 0 and i > first:
+            remember_plan(cap, space.plans[ints[OTHER, i // STRIDE]])
+        local = ints[NEW_ORDER, i]
+        job = ints[JOBS, local]
+        at = spot(rule, cap, run, local)
+        reserve(cap, job, at, run.jobs[ESTIMATE, job])
+        ints[NEW_AT, i] = at
+        floats[NEW_SUM, i], floats[NEW_END, i] = total, end
+        total += excess(rule, run, local, at)
+        if floats[SCALE, SPAN] != 0.0:
+            ends = max(end, float(at + run.jobs[ESTIMATE, job]))
+            total += floats[SCALE, SPAN] * (ends - end)
+            end = ends
+        if total > limit:
+            return np.inf
+    floats[NEW_SUM, n], floats[NEW_END, n] = total, end
+    return total
+
+
+@inner
+def _accept(space: Space, n: int, first: int) -> None:
+    """The candidate becomes the order that the search stands at."""
+    ints, floats = space.ints, space.floats
+    for i in range(first, n):
+        ints[NOW_ORDER, i] = ints[NEW_ORDER, i]
+        ints[NOW_AT, i] = ints[NEW_AT, i]
+        floats[NOW_SUM, i], floats[NOW_END, i] = floats[NEW_SUM, i], floats[NEW_END, i]
+        if i % STRIDE == 0 and i > first:
+            k = i // STRIDE
+            ints[SLOT, k], ints[OTHER, k] = ints[OTHER, k], ints[SLOT, k]
+    floats[NOW_SUM, n], floats[NOW_END, n] = floats[NEW_SUM, n], floats[NEW_END, n]
+
+
+@inner
+def _starves(rule: Any, now: int, local: int) -> bool:
+    """Whether a job is to come first for its wait. Where deadlines are promised nobody is: it could break them."""
+    return rule.patient < 0.0 and now - rule.space.ints[CAME, local] >= rule.common.starve_s
+
+
+@inner
+def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
+    """Write all jobs in a list order to NEW_ORDER; -1 is the order of the standing plan. Jobs that starve come first,
+    in order of arrival; where deadlines are looked at, only those that are urgent do, and in a list order those that
+    have one otherwise come last: the first due first."""
+    ints, key = rule.space.ints, rule.space.floats[KEYS]
+    order = ints[NEW_ORDER]
+    m = 0
+    for i in range(n):
+        if _starves(rule, now, i):
+            key[i] = float(ints[CAME, i])
+            order[m] = i
+            m += 1
+    starving: int = np.int64(m)  # type: ignore[assignment]  # a literal would compile the sort once more
+    for i in range(n):
+        job, came = ints[JOBS, i], ints[CAME, i]
+        if not _starves(rule, now, i):
+            if code < 0:
+                key[i] = float(ints[STOOD, i]) if ints[STOOD, i] >= 0 else 1e300
+            else:
+                key[i] = key_of(code, came, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
+                if rule.patient >= 0.0 and ints[DUE_AT, i] < NEVER:
+                    soon = float(ints[DUE_AT, i]) / 1e12  # times are below 1e10 s: distinct seconds, distinct keys
+                    if ints[URGENT, i] == 1:
+                        key[i] = -1e100 * (2.0 - soon)
+                    elif rule.space.floats[PART, i] < 1.0:
+                        key[i] = 1e100 * (1.0 + soon)
+            order[m] = i
+            m += 1
+    sort_by_key(order, np.int64(0), starving, key, ints[SORTED])  # type: ignore[arg-type]
+    sort_by_key(order, starving, n, key, ints[SORTED])
+
+
+@inner
+def keep_best(space: Space, n: int, order: Ints, at: Ints) -> None:
+    for i in range(n):
+        space.ints[BEST_ORDER, i] = order[i]
+        space.ints[BEST_AT, i] = at[i]
+
+
+@inner
+def _repair(rule: Any, cap: Any, run: Run, now: int, code: int, n: int) -> None:
+    """Place the candidate, a list order, again with those first that are late in it; a few times."""
+    ints = rule.space.ints
+    for i in range(n):
+        ints[URGENT, i] = 0
+    for _ in range(REPAIRS):
+        more = False
+        for i in range(n):
+            local = ints[NEW_ORDER, i]
+            if ints[URGENT, local] == 0 and _late_at(rule, run, local, ints[NEW_AT, i]):
+                ints[URGENT, local] = 1
+                more = True
+        if not more:
+            break
+        list_order(rule, run, now, code, n)
+        recall_plan(cap, rule.space.plans[ints[SLOT, 0]])
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+    for i in range(n):
+        ints[URGENT, i] = 0
+
+
+@inner
+def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
+    """Put the best of the list plans and the standing plan, each of all jobs, into BEST_*. Returns its value."""
+    ints, floats = rule.space.ints, rule.space.floats
+    base = rule.space.plans[ints[SLOT, 0]]
+    remember_plan(cap, base)
+    for i in range(n):
+        ints[FROM, i] = earliest_fit(cap, ints[JOBS, i], max(now, ints[CAME, i]), run.jobs[ESTIMATE, ints[JOBS, i]])
+    best = np.inf
+    for code in LISTS:
+        list_order(rule, run, now, np.int64(code), n)  # type: ignore[arg-type]
+        recall_plan(cap, base)
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+        if rule.patient >= 0.0 and code >= 0:
+            _repair(rule, cap, run, now, np.int64(code), n)  # type: ignore[arg-type]
+        if code == FCFS:  # the first
+            _measure(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
+            for t in range(TERMS):
+                floats[UNIT, t] = rule.weights[t] / floats[SUMS, t] if floats[SUMS, t] > 0.0 else 0.0
+            if rule.weights[PASF] != 0.0:
+                floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
+            floats[UNIT, LATE] = rule.weights[LATE]
+        found = value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
+        if code == FCFS or found < best:
+            best = found
+            keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
+    return best
+
+
+@inner
+def count_waits(rule: Any, run: Run, n: int) -> None:
+    """The scales of the terms, the ratio of PaSF, and the least costs."""
+    ints, floats = rule.space.ints, rule.space.floats
+    for t in range(TERMS):
+        floats[SCALE, t] = floats[UNIT, t]
+    if floats[UNIT, PASF] != 0.0:
+        _measure(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
+        floats[RHO, 0] = _ratio(floats[SUMS, TERMS], floats[SUMS, PASF])
+        floats[SCALE, PASF] = _ratio(floats[UNIT, PASF], floats[SUMS, PASF])
+    _bound(rule, run, n)
+
+
+@inner
+def _stand_at_best(rule: Any, cap: Any, run: Run, n: int) -> None:
+    """Begin the search at the order of the first n positions of the best plan, and count costs from it on."""
+    ints = rule.space.ints
+    count_costs(rule, run, n)
+    for i in range(n):
+        ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
+    decode(rule, cap, run, n, np.int64(0), np.inf)  # type: ignore[arg-type]
+    _accept(rule.space, n, np.int64(0))  # type: ignore[arg-type]
+
+
+@inner
+def _move(space: Space, first: int, n: int) -> int:
+    """Change the candidate, a copy of the order that the search stands at, behind the first `first` positions: one job
+    elsewhere, two exchanged, or a stretch turned round. Returns the first changed position; n if nothing changed."""
+    order = space.ints[NEW_ORDER]
+    i, j = first + _below(space, n - first), first + _below(space, n - first)
+    kind = _below(space, np.int64(8))  # type: ignore[arg-type]
+    low, high = min(i, j), max(i, j)
+    if i == j:
+        return n
+    if kind < 4:
+        moved = order[i]
+        if i < j:
+            for k in range(i, j):
+                order[k] = order[k + 1]
+        else:
+            for k in range(i, j, -1):
+                order[k] = order[k - 1]
+        order[j] = moved
+    elif kind < 7:
+        order[i], order[j] = order[j], order[i]
+    else:
+        length = high - low + 1
+        by = 1 + _below(space, length - 1)
+        for k in range(length):
+            order[low + k] = space.ints[NOW_ORDER, low + (k + by) % length]
+    return low
+
+
+@inner
+def anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int) -> bool:
+    """Annealing over the first n positions of the best plan with a budget of decodes; the first `first_free` stay. A
+    candidate is accepted if it costs no more than where the search stands plus a share of the temperature, which falls
+    from `hot` to `cold` times the mean cost of a job above its least. Returns whether something better was found."""
+    space = rule.space
+    ints, floats = space.ints, space.floats
+    _stand_at_best(rule, cap, run, n)
+    best = lists = value(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
+    here = least = floats[NOW_SUM, n]
+    if here <= 0.0 or here == np.inf or n - first_free < 2:
+        return False
+    heat = rule.hot * here / n
+    cooling = exp(log(rule.cold / rule.hot) / max(decodes, 1))
+    for _ in range(decodes):
+        for i in range(n):
+            ints[NEW_ORDER, i] = ints[NOW_ORDER, i]
+        first = _move(space, first_free, n)
+        while first < n and ints[NEW_ORDER, first] == ints[NOW_ORDER, first]:
+            first += 1
+        heat *= cooling
+        if first >= n:
+            continue
+        limit = here - heat * log(_share(space))
+        found = decode(rule, cap, run, n, first, limit)
+        space.counts[0] += 1
+        if found > limit:
+            continue
+        here = found
+        _accept(space, n, first)
+        if here < least:
+            least = here
+            # Costs are those of the ratio as it was. What counts is the objective itself.
+            found = value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
+            if found < best:
+                best = found
+                keep_best(space, n, ints[NOW_ORDER], ints[NOW_AT])
+            if least <= 0.0:
+                break
+    return best < lists
+
+
+@inner
+def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
+    """Arrange the jobs JOBS[:n]: BEST_ORDER and BEST_AT. The plan must be open, with nothing in it but what runs and
+    what is not to be moved.
+
+    The planning window are the jobs that the best list plan puts first. The others keep their order behind them. A
+    window that does well at the cost of those behind it is given up for the list plan.
+    """
+    space = rule.space
+    ints = space.ints
+    lists = _best_list(rule, cap, run, now, n)
+    starving = 0
+    for i in range(n):
+        starving += _starves(rule, now, i)
+    window = min(n, rule.window)
+    space.counts[0] += len(LISTS) + 1
+    for i in range(n if n > window else 0):
+        ints[LIST_ORDER, i], ints[LIST_AT, i] = ints[BEST_ORDER, i], ints[BEST_AT, i]
+    # A ratio is linearised at the best plan so far: a second round does it again at what the first has found.
+    rounds = 2 if rule.weights[PASF] != 0.0 and rule.level > 0 else 1
+    better = False
+    for _ in range(rounds):
+        better = anneal(rule, cap, run, min(starving, window), window, rule.decodes // rounds) or better
+    if better and n > window:
+        recall_plan(cap, space.plans[ints[SLOT, 0]])
+        for i in range(n):
+            ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+        if value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
+            keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
+        else:
+            keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])

@@ -1,0 +1,75 @@
+"""Run: the whole state of a replay, in arrays that the caller owns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.kernels.compile import inner
+
+# Positions in Run.info.
+NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)
+"""NEXT: the next job to arrive by its submit. HELD: jobs whose arrival time is known from feedback. PHASE: where
+in a moment the replay stopped. ENDED, ARRIVED: how many of `news` are ends, then arrivals. LAST: jobs from this
+one on never arrive. STANDS: 1 while the plan of the last pass still holds (see ListRule.reuse). RECENT: how many jobs
+that came last are listed in BACK_QUEUE, the last first; 0: they are those before NEXT. DUE: no running job is expected
+to end before. CORRECTED: 1 if a running job has been given another estimate since the last pass. WAKE: a pass is
+wanted then, even if nothing happens; NEVER, or not after NOW: none is."""
+INFO = 15
+
+# Phases of a moment.
+BETWEEN, TOLD, KEYED = range(3)
+
+# Rows of Run.jobs, one value per job, in order of submit.
+SUBMIT, SIZE, RUNTIME, ESTIMATE, START, ARRIVE, PROMISED_FIRST, PROMISED_LAST, SEEN, PLACE, DEADLINE, AGREED = range(12)
+"""PLACE: where a waiting job stands in a plan that is kept; -1: nowhere. DEADLINE: seconds from its arrival by which a
+job is to have ended; -1: none. AGREED: what was agreed on that; -1: nothing."""
+JOB_ROWS = 12
+
+# Values of AGREED. Accepted: TENTATIVE (may still be moved), FIRM.
+REFUSED, TENTATIVE, FIRM = range(3)
+
+# Rows of Run.keys.
+KEY, BACK_KEY = range(2)
+
+# Rows of Run.links: user feedback. The job whose end brings this one, the pause after it, the first job that waits
+# for this one's end, the next one that waits for the same; -1: none.
+AFTER, THINK, CHILD, SIBLING = range(4)
+
+# Rows of Run.lists.
+QUEUE, BACK_QUEUE, ORDER, BACK_ORDER, STARTED, NEWS_LIST, END_AT, END_JOB, SPARE, SPARE_2, SPARE_3 = range(11)
+"""QUEUE: the waiting jobs, in order of their keys, or of arrival where keys move. BACK_QUEUE: the same in the backfill
+order. ORDER, BACK_ORDER: the same, sorted for one pass. END_AT, END_JOB: heap of the running jobs by their ends."""
+LIST_ROWS = 11
+
+
+class Run(NamedTuple):
+    """The state of a replay, in few arrays because each costs time at every call."""
+
+    info: Ints
+    jobs: Ints
+    """JOB_ROWS rows, one column per job."""
+    keys: Floats
+    """Keys of the order and of the backfill order: the caller's for a GIVEN order, else working space."""
+    links: Ints
+    """Four rows, one column per job; no columns where there is no feedback."""
+    held: Ints
+    """Heap of the arrivals that feedback has brought: instants, jobs."""
+    lists: Ints
+    """LIST_ROWS rows; as many columns as jobs may wait and run at once."""
+
+
+@inner
+def wake_at_next(run: Run, now: int, planned: Ints, bounded: bool) -> None:
+    """Ask for a pass at the next planned start of a waiting job. While a running job has outlived its estimate nobody
+    is asked for: it is taken to end in a second, again and again, and what is planned behind it is not to be.
+    `bounded`: no job can outlive its estimate."""
+    run.info[WAKE] = NEVER
+    for i in range(0 if bounded else run.info[RUNNING]):
+        job = run.lists[END_JOB, i]
+        if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
+            return
+    for i in range(run.info[WAITING]):
+        at = planned[run.lists[QUEUE, i]]
+        if now < at < run.info[WAKE]:
+            run.info[WAKE] = at

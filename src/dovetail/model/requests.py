@@ -1,0 +1,118 @@
+"""Requests: what jobs ask of nodes; Placement: which nodes they got."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dovetail.arrays import Ints
+from dovetail.errors import SettingError
+from dovetail.model.cluster import WHOLE, Cluster, Typical
+from dovetail.model.workload import UNIT, Workload
+
+
+@dataclass(frozen=True)
+class Requests:
+    """One row per job. A job is `units` alike, each on one node, that start and end together.
+
+    `need[job, r]` is what a unit takes of resource r of the cluster. Where a resource is shared, it is a number of
+    devices, and `share` is how many thousandths the unit takes of each. `per_node`: most units on one node; 0: as many
+    as fit. `exclusive`: 1 if a unit takes all of its node. `kinds`: bit k is set where nodes of kind k will do.
+    """
+
+    units: Ints
+    need: Ints
+    share: Ints
+    per_node: Ints
+    exclusive: Ints
+    kinds: Ints
+
+    def taken(self, job: int, cluster: Cluster, nodes: Sequence[int], devices: Sequence[int]) -> Ints:
+        """What each unit of a job takes of its node, as rows like `Cluster.vectors`."""
+        if self.exclusive[job]:
+            whole: Ints = cluster.vectors[cluster.kind_of[np.asarray(nodes)]]
+            return whole
+        rows = np.zeros((len(nodes), cluster.vectors.shape[1]), np.int64)
+        rows[:, : self.need.shape[1]] = self.need[job]
+        if cluster.shared:
+            rows[:, cluster.shared_at] = 0
+            bits = np.asarray(devices)[:, np.newaxis] >> np.arange(rows.shape[1] - self.need.shape[1]) & 1
+            rows[:, self.need.shape[1] :] = self.share[job] * bits
+        return rows
+
+    @cached_property
+    def first(self) -> Ints:
+        """Where the units of each job begin, if those of all jobs stand in a row; one more for the end."""
+        return np.concatenate([[0], np.cumsum(self.units)])
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The node of each unit of each job, in a row: those of job i from first[i] to first[i + 1]; -1: it never ran.
+
+    `devices`: which of its node's shared devices a unit has, bit d for device d; empty where nothing is shared.
+    """
+
+    first: Ints
+    node: Ints
+    devices: Ints
+
+    def of(self, job: int) -> Ints:
+        """The nodes of a job's units."""
+        return self.node[self.first[job] : self.first[job + 1]]
+
+    def devices_of(self, job: int) -> Ints:
+        """The devices of a job's units."""
+        return self.devices[self.first[job] : self.first[job + 1]]
+
+
+def requests_of(workload: Workload, cluster: Cluster) -> Requests:
+    """What the jobs of a workload ask of the nodes of a cluster.
+
+    Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `gpu_share`. Without `units`, every processor
+    of a job is a unit of one core that may run anywhere.
+    """
+    n = len(workload)
+    names = [f"{UNIT}{resource}" for resource in cluster.resources]
+    unknown = [name for name in workload.columns if name.startswith(UNIT) and name not in names]
+    if stray := [name for name in unknown if bool((workload[name] > 0).any())]:
+        raise SettingError(
+            f"{workload.name} asks for {stray[0].removeprefix(UNIT)!r}, which no node of the cluster has:"
+            f" its resources are {', '.join(cluster.resources)}"
+        )
+    units = workload.columns.get("units", workload.size)
+    need = np.stack([np.maximum(workload.get(name), 0) for name in names], axis=1)
+    if "units" not in workload:
+        need[:, 0] = 1
+    share = workload.get("gpu_share")
+    kinds = np.full(n, (1 << len(cluster.kinds)) - 1, np.int64)
+    feature = workload.get("feature")
+    for number in np.unique(feature[feature >= 0]).tolist():
+        wanted = workload.called("feature", number).split("|")
+        will_do = [k for k, kind in enumerate(cluster.kinds) if any(one in kind.features for one in wanted)]
+        kinds[feature == number] = sum(1 << k for k in will_do)
+    return Requests(
+        np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
+        np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1), kinds,
+    )  # fmt: skip
+
+
+def typical(requests: Requests, most: int = 64, weigh: int = -1) -> tuple[Typical, ...]:
+    """What the most frequent requests ask for, and how large a part of these jobs each is.
+
+    `weigh`: the shared resource; the part is then that of all that is asked for of it, and only who asks counts.
+    """
+    asked, counts = np.unique(
+        np.column_stack([requests.need, requests.share, requests.kinds]), axis=0, return_counts=True
+    )
+    weights = counts if weigh < 0 else counts * asked[:, weigh] * asked[:, -2]
+    kept = np.argsort(-weights, kind="stable")[:most]
+    kept = kept[weights[kept] > 0]
+    total = int(weights[kept].sum())
+    return tuple(
+        Typical(int(weights[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), int(asked[i, -1]))
+        for i in kept
+    )

@@ -1,0 +1,241 @@
+"""A day planned for profit: which jobs start today, and when, so that revenue less energy and cooling is most.
+
+After Optimizing Profit and Cooling Costs in HPC Cluster Scheduling (no author given): its equations 3 to 5, the
+job-based heuristic (Algorithm 1), MultiSearch (Algorithm 2) and DelaySearch (Algorithm 3). RelaxationSearch and CP's
+default search are in cpsat/day.py.
+
+Where the paper leaves something open:
+
+- Nodes are one pool of processors, a stand-in for its 300 nodes. `per_node` processors make a job unit; only two of
+  the orders of MultiSearch look at units.
+- S is the segments of today, as the paper assumes "for the sake of simplicity". Jobs that run when the day begins count
+  in them to their ends. What a job does after midnight counts only with `tomorrow`, in one segment of its own: with it,
+  a day is worth the profit of all that it starts, and there is little reason to start anything today.
+- A job that would not start today is left for tomorrow. Algorithm 1 places it, after midnight; there it would only be
+  in the way of jobs that run over midnight, and tomorrow it is placed anew.
+- LUT is a PUE less 1: the energy of cooling per energy of the workload.
+- The latest start of a job is the one that lets it end today.
+- "Job profit" is the profit of the whole job at the PUE of the day's mean temperature and full load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import process_time
+from typing import Final
+
+import numpy as np
+
+from dovetail.arrays import Floats, Ints
+from dovetail.energy.cooling import ONE
+from dovetail.energy.site import MILLION, Site
+from dovetail.kernels.machine.processors import new_counted
+from dovetail.kernels.planner.day import begin_day, place_day
+
+WITHIN_MC: Final = 5000
+"""Temperatures of a segment are within so many thousandths of a degree."""
+_MWS_PER_MWH: Final = 3.6e12
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Stretches of time with about one temperature: their begins and one end, and in each a price and a temperature."""
+
+    times: Ints
+    temperature_mc: Ints
+    price: Floats
+    """Of a milliwatt for a second, in the site's currency."""
+
+
+def segments_of(site: Site, begin: int, end: int) -> Segments:
+    """The segments of a day: each as long as its temperatures are within 5 degrees. Temperature and price are means."""
+    changes = (series.changes(begin, end) for series in (site.temperature_mc, site.price))
+    times = np.unique(np.concatenate([[begin, end], *changes]))
+    warm, price, length = site.temperature_mc.at(times[:-1]), site.price.at(times[:-1]), np.diff(times)
+    cuts, low, high = [0], int(warm[0]), int(warm[0])
+    for i, now in enumerate(warm.tolist()):
+        low, high = min(low, now), max(high, now)
+        if high - low > WITHIN_MC:
+            cuts.append(i)
+            low = high = now
+    seconds = np.add.reduceat(length, cuts)
+    mean_mc = np.rint(np.add.reduceat(warm * length, cuts) / seconds).astype(np.int64)
+    paid = np.add.reduceat(price * length, cuts) / seconds / (MILLION * _MWS_PER_MWH)
+    return Segments(np.append(times[cuts], end), mean_mc, paid)
+
+
+@dataclass(frozen=True)
+class Day:
+    """The jobs that may start today, and behind them (from `jobs` on) those that run already."""
+
+    site: Site
+    segments: Segments
+    processors: int
+    jobs: int
+    earliest: Ints
+    """When each may start; for those that run: now."""
+    length: Ints
+    """How long each runs, or goes on running."""
+    size: Ints
+    draw_mw: Ints
+    """What each draws beyond what its processors draw when idle."""
+    per_node: int = 32
+    room_mw: int = -1
+    """What all together may draw so under a power cap; -1: no cap."""
+    tomorrow: bool = False
+
+    @property
+    def begin(self) -> int:
+        return int(self.segments.times[0])
+
+    @property
+    def end(self) -> int:
+        return int(self.segments.times[-1])
+
+    @property
+    def earns(self) -> float:
+        """What a processor earns in a second."""
+        return self.site.tariff / (MILLION * 3600)
+
+    def profit(self, starts: Ints) -> float:
+        """Equation 3. `starts`: of each job that may start today; -1: it does not."""
+        all_starts = np.concatenate([starts, self.earliest[self.jobs :]])
+        there = all_starts >= 0
+        at, length = all_starts[there], self.length[there]
+        size, draw = self.size[there], self.draw_mw[there]
+        done = np.clip(self.segments.times[:, None] - at, 0, length)  # seconds run until each border
+        in_segment = np.diff(done, axis=0)
+        seconds = np.diff(self.segments.times)
+        busy_s, drawn = in_segment @ size, in_segment @ draw + self.processors * self.site.rest_mw * seconds
+        pue = self.site.cooling.at(np.rint(drawn / seconds).astype(np.int64), self.segments.temperature_mc) / ONE
+        total = float(self.earns * busy_s.sum() - (drawn * pue * self.segments.price).sum())
+        if self.tomorrow:
+            left = length - done[-1]
+            total += float(self.earns * (left @ size) - (left @ draw) * self.mean_pue * self.mean_price)
+        return total
+
+    @property
+    def mean_price(self) -> float:
+        return float(np.average(self.segments.price, weights=np.diff(self.segments.times)))
+
+    @property
+    def mean_pue(self) -> float:
+        """At full load and the day's mean temperature."""
+        mean_mc = np.average(self.segments.temperature_mc, weights=np.diff(self.segments.times))
+        full = np.array([self.processors * self.site.busy_mw])
+        return float(self.site.cooling.at(full, np.rint([mean_mc]).astype(np.int64))[0] / ONE)
+
+    def orders(self) -> Iterator[Ints]:
+        """The 11 criteria of MultiSearch, each rising and falling; ties by position."""
+        n = slice(0, self.jobs)
+        length, size, draw = self.length[n], self.size[n], self.draw_mw[n]
+        units = -(-size // self.per_node)
+        margin = size * self.earns - draw * self.mean_price * self.mean_pue
+        worth = margin * length
+        ratio = np.divide(draw, worth, out=np.full(self.jobs, np.inf), where=worth != 0)
+        keys: list[tuple[Ints | Floats, ...]] = [
+            (self.earliest[n],), (self.end - length,), (length,), (units,), (-(-size // units),), (size,),
+            (size * length,), (draw,), (ratio,), (length, ratio), (-length, ratio),
+        ]  # fmt: skip
+        for key in keys:
+            yield np.lexsort(key)
+            yield np.lexsort((*key[:-1], -key[-1]))
+
+
+class Placer:
+    """The job-based heuristic on one day: Algorithm 1, compiled."""
+
+    def __init__(self, day: Day) -> None:
+        self.day = day
+        capped = day.room_mw >= 0
+        need = np.stack([day.size, day.draw_mw], axis=1) if capped else day.size
+        total = np.array([day.processors, day.room_mw] if capped else [day.processors], np.int64)
+        running = np.arange(day.jobs, len(day.size))
+        entries = 2 * len(day.size) + 4
+        self._cap = new_counted(np.ascontiguousarray(need).reshape(-1), total, entries, entries)
+        begin_day(self._cap, day.begin, running, day.begin + day.length[running])
+        self._length = np.ascontiguousarray(day.length)
+        self.decodes = 0
+
+    def place(
+        self, order: Ints, earliest: Ints | None = None, fixed: Ints | None = None, until: int | None = None
+    ) -> Ints:
+        """The start of each job, -1: not today, or not before `until`. Jobs with a start in `fixed` are placed there
+        first."""
+        day = self.day
+        starts = np.full(day.jobs, -1, np.int64)
+        fixed = starts.copy() if fixed is None else fixed
+        place_day(
+            self._cap, day.begin, day.end if until is None else until, order,
+            day.earliest if earliest is None else earliest, self._length, fixed, starts,
+        )  # fmt: skip
+        self.decodes += 1
+        return starts
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The best plan of a day, and how it was found."""
+
+    starts: Ints
+    profit: float
+    order: Ints
+    """Whose placing in turn the first plan was."""
+    begun_with: float
+    """Profit of the plan that the search began with."""
+    cpu_s: float
+    best_cpu_s: float
+    """CPU seconds until the best was found."""
+
+    @property
+    def improved(self) -> bool:
+        """Whether the search found more than it began with, beyond rounding."""
+        return self.profit > self.begun_with + 1e-9 * abs(self.begun_with)
+
+
+def multi_search(day: Day) -> Searched:
+    """Algorithm 2: the best of the orders."""
+    begun, placer = process_time(), Placer(day)
+    nothing = np.full(day.jobs, -1, np.int64)
+    best = Searched(nothing, -np.inf, nothing, -np.inf, 0.0, 0.0)
+    for order in {order.tobytes(): order for order in day.orders()}.values():
+        starts = placer.place(order)
+        profit = day.profit(starts)
+        if profit > best.profit:
+            best = Searched(starts, profit, order, profit, 0.0, process_time() - begun)
+    return replace(best, cpu_s=process_time() - begun)
+
+
+def in_order(day: Day) -> Searched:
+    """Every job placed in order of submission."""
+    begun = process_time()
+    order = np.argsort(day.earliest[: day.jobs], kind="stable")
+    starts = Placer(day).place(order)
+    profit = day.profit(starts)
+    return Searched(starts, profit, order, profit, process_time() - begun, 0.0)
+
+
+def delay_search(day: Day, begin: Searched, *, decodes: int, delay_s: int) -> Searched:
+    """Algorithm 3: job after job, in the order that was best, is held back by `delay_s` more and more, until the day is
+    over; from then on it stays where it is in the best plan. The paper says neither how long a delay is nor who comes
+    first. `decodes` plans are tried."""
+    begun, placer, best = process_time(), Placer(day), begin
+    at_best = 0.0
+    fixed, earliest = np.full(day.jobs, -1, np.int64), day.earliest.copy()
+    for job in begin.order.tolist():
+        if best.starts[job] < 0:
+            continue  # it is delayed until tomorrow already
+        while placer.decodes < decodes:
+            earliest[job] = max(earliest[job], begin.starts[job]) + delay_s
+            if earliest[job] >= day.end:
+                break
+            starts = placer.place(begin.order, earliest, fixed)
+            profit = day.profit(starts)
+            if profit > best.profit + 1e-9 * abs(best.profit):
+                best, at_best = replace(best, starts=starts, profit=profit), process_time() - begun
+        if placer.decodes >= decodes:
+            break
+        fixed[job] = best.starts[job]
+        earliest[job] = day.end if fixed[job] < 0 else day.earliest[job]
+    return replace(best, begun_with=begin.profit, cpu_s=process_time() - begun, best_cpu_s=at_best)

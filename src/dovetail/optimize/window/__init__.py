@@ -1,0 +1,1 @@
+"""The jobs that wait in one pass: the problem, its objective, bounds, and CP-SAT on it."""

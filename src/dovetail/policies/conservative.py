@@ -1,0 +1,46 @@
+"""Conservative backfilling: every job is promised a start on arrival; promises only move earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from dovetail.arrays import Ints
+from dovetail.kernels import state as layout
+from dovetail.kernels.passes.conservative import SWEEPS, ConservativeRule
+from dovetail.kernels.passes.order import CODES
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.names import choice, setting
+from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, written
+
+
+@dataclass(frozen=True)
+class Conservative(RulePolicy):
+    """Conservative backfilling: every job is promised a start on arrival; promises only move earlier.
+
+    `sweep`: "once" a moment in submit order, after "each-end", "repeat" until nothing moves, or once "by-start" in the
+    order of the promised starts.
+    """
+
+    sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*SWEEPS))
+    name: str = "conservative"
+    keeps_promises = True
+    cannot: ClassVar[Mapping[str, str]] = {
+        "nodes": KEEPS_PLAN,
+        "every": "promises starts to the second: it cannot run with --every",
+    }
+
+    def rule(self, asked: Asked = AS_USUAL) -> ConservativeRule:
+        return ConservativeRule(self.common(asked, CODES["fcfs"]), SWEEPS[self.sweep], asked.bounded)
+
+    def remembered(self, standing: Plan) -> Mapping[int, int]:
+        return standing.promised
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        run.jobs[layout.PROMISED_LAST, starts] = state.now
+        return Plan(state.waiting[starts].tolist(), promised=written(state, run, layout.PROMISED_LAST))
+
+
+NAMES: Final[Mapping[str, Policy]] = {"conservative": Conservative()}

@@ -1,0 +1,1 @@
+"""The schedulers of the papers, as their authors describe them."""

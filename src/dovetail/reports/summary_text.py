@@ -1,0 +1,278 @@
+"""The summary of a page in plain words, for somebody who runs a cluster and not a statistics course.
+
+A policy is said to have cut or raised something, to be better or worse, only where a comparison's verdict says so.
+Without comparisons the numbers of this replay are told, and that they are no more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf, isfinite, nan
+from typing import Final
+
+from dovetail.metrics.comparison import Comparison
+from dovetail.reports.columns import COLUMNS, MAIN, Column, change, named
+from dovetail.reports.page_data import Case, Content, Entry
+from dovetail.reports.tables import judged
+from dovetail.units import duration
+
+MOST_POLICIES: Final = 4
+"""Policies that get a sentence of their own; the tables have all."""
+MOST_NAMES: Final = 6
+"""Names in one list of them."""
+NOTABLE: Final = 0.05
+"""A longest wait that differs by less is not worth a sentence."""
+
+SPOKEN: Final = tuple(column for column in COLUMNS if column in MAIN or column.key in ("max_wait_s", "utilization"))
+"""The metrics that sentences tell of; the others say nearly the same as one of these."""
+
+_MEAN_WAIT: Final = next(column for column in COLUMNS if column.key == "mean_wait_s")
+_LONGEST: Final = next(column for column in COLUMNS if column.key == "max_wait_s")
+
+
+def summary(content: Content) -> tuple[str, ...]:
+    """The sentences at the head of a page, 3 to 8 of them where there is something to compare."""
+    cases = [case for case in content.cases if case.entries]
+    if not cases:
+        return ("There is nothing to show: no case has a policy that was replayed.",)
+    if len(cases) > 1:
+        return tuple(_of_many(cases))
+    case = cases[0]
+    if len(case.entries) == 1:
+        return tuple(_of_one_policy(case))
+    return tuple(_compared(case) if _has_comparisons(case) else _observed(case))
+
+
+def setting(case: Case) -> str:
+    """Where a case happened: On KTH-SP2 (28,481 jobs over 339 d 4 h, 100 processors) with run times known."""
+    where = ", ".join(named(part) for part in (case.trace, case.detail) if part)
+    span = f" over {duration(case.span_s)}" if case.span_s > 0 else ""
+    return f"On {where} ({case.jobs:,} jobs{span}, {case.machine}) {_told(case.estimate)}"
+
+
+def _told(estimate: str) -> str:
+    if estimate == "limit":
+        return "with the users' limits as estimates"
+    if estimate == "runtime":
+        return "with all run times known beforehand"
+    return f"with the estimate {named(estimate)}"
+
+
+def _has_comparisons(case: Case) -> bool:
+    return any(judged(entry) for entry in case.entries)
+
+
+# One case, compared
+
+
+def _compared(case: Case) -> Iterable[str]:
+    base, others = named(case.entries[0].policy), case.entries[1:]
+    over = f", pair by pair over {named(case.pairing)}" if case.pairing else ""
+    were = "policy was" if len(others) == 1 else "policies were"
+    level = next(100 * found.confidence for entry in others for found in entry.versus.values())
+    brackets = f"brackets hold {level:g} % intervals, which speak of this workload and not of others"
+    yield f"{setting(case)}, {len(others)} {were} compared with {base}{over}; {brackets}."
+    clear = [entry for entry in others if any(f.verdict != "unclear" for _, f in _spoken(entry))]
+    clear.sort(key=lambda entry: _order(entry.versus.get("mean_wait_s")))
+    for entry in clear[:MOST_POLICIES]:
+        yield _effects(case, entry)
+    if rest := clear[MOST_POLICIES:]:
+        yield f"The table has the differences that were found for {_names(rest)}."
+    if unclear := [entry for entry in others if judged(entry) and entry not in clear]:
+        yield f"No difference could be shown between {base} and {_names(unclear, 'or')} in any of the main metrics."
+    if alone := [entry for entry in others if not judged(entry)]:
+        yield f"Too little could be compared in pairs for {_names(alone)}, so no statement is made there."
+
+
+def _spoken(entry: Entry) -> list[tuple[Column, Comparison]]:
+    return [(column, entry.versus[column.key]) for column in SPOKEN if column.key in entry.versus]
+
+
+def _order(found: Comparison | None) -> float:
+    return found.change if found and isfinite(found.change) else inf
+
+
+def _effects(case: Case, entry: Entry) -> str:
+    """What one policy did, good before bad: `Against easy, X cut the mean wait by 14 % (...), but raised ...`"""
+    good, bad = (_moves([f for f in _spoken(entry) if f[1].verdict == each]) for each in ("better", "worse"))
+    text = f"Against {named(case.entries[0].policy)}, {named(entry.policy)} {', but '.join(filter(None, (good, bad)))}"
+    if (wait := entry.versus.get("mean_wait_s")) and wait.verdict == "unclear":
+        text += "; no difference in the mean wait could be shown"
+    if _LONGEST.key not in entry.versus and (longest := _longest(case, entry)):
+        text += f"; {longest}"
+    return text + "."
+
+
+def _moves(found: Sequence[tuple[Column, Comparison]]) -> str:
+    """`cut the mean wait by 14 % (9 to 18 %) and raised the utilisation by 2.0 % (1.0 to 3.0 %)`."""
+    down = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change < 0]
+    up = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change >= 0]
+    return _listed(f"{verb} {_listed(part)}" for verb, part in (("cut", down), ("raised", up)) if part)
+
+
+def _interval(found: Comparison) -> str:
+    low, high = found.low, found.high
+    if not (isfinite(low) and isfinite(high)):
+        return ""
+    if low < 0 < high:
+        return f" ({_percent(low)} less to {_percent(high)} more)"
+    small, large = sorted((abs(low), abs(high)))
+    return f" ({_percent(small).removesuffix(' %')} to {_percent(large)})"
+
+
+def _longest(case: Case, entry: Entry) -> str:
+    """The longest wait is that of one job, so it is told and not judged."""
+    base, other = (each.metrics.get(_LONGEST.key, nan) for each in (case.entries[0], entry))
+    moved = change(base, other)
+    if not isfinite(moved) or abs(moved) < NOTABLE:
+        return ""
+    way = "longer" if moved > 0 else "shorter"
+    size = f"{_percent(moved)} {way}" if moved < 1 else f"{1 + moved:.1f} times as long"
+    return f"its longest wait was {size} ({duration(other)}, not {duration(base)})"
+
+
+# One case, one replay of each
+
+
+def _observed(case: Case) -> Iterable[str]:
+    base, others = case.entries[0], case.entries[1:]
+    name = named(base.policy)
+    yield f"{setting(case)}, {len(case.entries)} policies were replayed; changes are against {name}."
+    if sentence := _least(case, _MEAN_WAIT):
+        yield sentence
+    rest = [(column, _winners(case, column)) for column in MAIN if column is not _MEAN_WAIT]
+    if told := [f"the {column.words} under {_some(who)}" for column, who in rest if who]:
+        yield f"As to other metrics, least was {_listed(told)}."
+    for entry in sorted(others, key=lambda e: _value(e, _MEAN_WAIT))[:2]:
+        shorter = _value(entry, _MEAN_WAIT) < _value(base, _MEAN_WAIT)
+        if shorter and change(_value(base, _LONGEST), _value(entry, _LONGEST)) > NOTABLE:
+            yield f"{named(entry.policy)} had a lower mean wait than {name}, but {_longest(case, entry)}."
+    yield _no_statistics(case.entries)
+
+
+def _least(case: Case, column: Column) -> str:
+    who, base = _winners(case, column), case.entries[0]
+    if not who:
+        return ""
+    least = min(_value(entry, column) for entry in case.entries)
+    text = f"The {column.words} was least under {_some(who)}: {_amount(column, least)}"
+    moved = change(_value(base, column), least)
+    if named(base.policy) in who or not isfinite(moved):
+        return text + "."
+    return f"{text}, {_percent(moved)} less than under {named(base.policy)} ({_amount(column, _value(base, column))})."
+
+
+def _winners(case: Case, column: Column) -> list[str]:
+    """The policies with the least value; none where all have the same."""
+    values = [_value(entry, column) for entry in case.entries]
+    if not any(isfinite(value) for value in values) or len(set(values)) == 1:
+        return []
+    return [named(e.policy) for e, value in zip(case.entries, values, strict=True) if value == min(values)]
+
+
+def _no_statistics(entries: Sequence[Entry]) -> str:
+    runs = max(entry.runs for entry in entries)
+    what = "Each policy was replayed once" if runs == 1 else f"These are means over up to {runs} runs"
+    why = "with too little to compare in pairs"
+    return f"{what}, {why}: no statistical statement is made, and small differences may be chance."
+
+
+def _of_one_policy(case: Case) -> Iterable[str]:
+    entry = case.entries[0]
+    yield f"{setting(case)}, {named(entry.policy)} was replayed."
+    known = [(c, value) for c in COLUMNS if isfinite(value := entry.metrics.get(c.key, nan))]
+    if told := [f"the {c.words} was {_amount(c, value)}" for c, value in known if c.key in _ALONE]:
+        yield f"{_listed(told)[0].upper()}{_listed(told)[1:]}."
+    yield "There is no other policy to compare it with."
+
+
+_ALONE: Final = ("mean_wait_s", "max_wait_s", "utilization")
+
+
+# Several cases
+
+
+def _of_many(cases: Sequence[Case]) -> Iterable[str]:
+    bases = list(dict.fromkeys(named(case.entries[0].policy) for case in cases))
+    base = bases[0] if len(bases) == 1 else "the first policy of each case"
+    policies = list(dict.fromkeys(entry.policy for case in cases for entry in case.entries[1:]))
+    compared = [case for case in cases if _has_comparisons(case)]
+    traces = _some([named(trace) for trace in dict.fromkeys(case.trace for case in cases)])
+    count = "; brackets count the cases in which paired comparisons say so" if compared else ""
+    were = "policy was" if len(policies) == 1 else "policies were"
+    yield f"{len(policies)} {were} compared with {base} in {len(cases)} cases, on {traces}{count}."
+    if not compared:
+        for policy in policies[:MOST_POLICIES]:
+            yield _lower_in(policy, cases, base)
+        yield _no_statistics([entry for case in cases for entry in case.entries])
+        return
+    counts = {policy: _counts(policy, compared) for policy in policies}
+    clear = [policy for policy in policies if any(b or w for b, w, _ in counts[policy].values())]
+    clear.sort(key=lambda policy: counts[policy]["mean_wait_s"][1] - counts[policy]["mean_wait_s"][0])
+    for policy in clear[:MOST_POLICIES]:
+        yield _verdicts(policy, counts[policy], base)
+    if rest := clear[MOST_POLICIES:]:
+        yield f"The overview has the verdicts on {_some([named(policy) for policy in rest])}."
+    if unclear := [p for p in policies if p not in clear and any(n for _, _, n in counts[p].values())]:
+        names = _some([named(policy) for policy in unclear], "or")
+        yield f"No difference from {base} could be shown for {names} in the main metrics in any case."
+    if alone := len(cases) - len(compared):
+        yield f"In {alone} of the {len(cases)} cases too little could be compared in pairs: they do not count here."
+
+
+def _counts(policy: str, cases: Sequence[Case]) -> dict[str, tuple[int, int, int]]:
+    """By metric: cases in which the policy was better, was worse, was compared at all."""
+    entries = [entry for case in cases for entry in case.entries[1:] if entry.policy == policy]
+    verdicts = {c.key: [e.versus[c.key].verdict for e in entries if c.key in e.versus and judged(e)] for c in MAIN}
+    return {key: (found.count("better"), found.count("worse"), len(found)) for key, found in verdicts.items()}
+
+
+def _verdicts(policy: str, counts: dict[str, tuple[int, int, int]], base: str) -> str:
+    said = []
+    for at, word in enumerate(("better", "worse")):
+        found = [f"the {c.words} ({counts[c.key][at]} of {counts[c.key][2]})" for c in MAIN if counts[c.key][at]]
+        said += [f"{word} in {_listed(found)}"] if found else []
+    return f"Against {base}, {named(policy)} was {', but '.join(said)}."
+
+
+def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
+    pairs = [(case.entries[0], entry) for case in cases for entry in case.entries[1:] if entry.policy == policy]
+    moved = [change(_value(first, _MEAN_WAIT), _value(entry, _MEAN_WAIT)) for first, entry in pairs]
+    known = [value for value in moved if isfinite(value)]
+    lower = sum(value < 0 for value in known)
+    return f"The mean wait under {named(policy)} was lower than under {base} in {lower} of {len(known)} cases."
+
+
+# Words
+
+
+def _value(entry: Entry, column: Column) -> float:
+    value = entry.metrics.get(column.key, nan)
+    return value if isfinite(value) else inf
+
+
+def _amount(column: Column, value: float) -> str:
+    if column.kind == "seconds":
+        return duration(round(value))
+    return f"{value:,.2f}" if column.kind == "ratio" else f"{100 * value:.1f} %"
+
+
+def _percent(share: float) -> str:
+    size = 100 * abs(share)
+    return f"{size:,.0f} %" if size >= 9.95 else f"{size:.1f} %"
+
+
+def _listed(parts: Iterable[str], last: str = "and") -> str:
+    """a, b and c."""
+    every = list(parts)
+    return "".join(every) if len(every) < 2 else f"{', '.join(every[:-1])} {last} {every[-1]}"
+
+
+def _some(names: Sequence[str], last: str = "and") -> str:
+    """The first few of a list of names."""
+    more = len(names) - MOST_NAMES
+    return _listed(names if more <= 1 else [*names[:MOST_NAMES], f"{more} more"], last)
+
+
+def _names(entries: Sequence[Entry], last: str = "and") -> str:
+    return _some([named(entry.policy) for entry in entries], last)

@@ -1,0 +1,92 @@
+"""The whole-run engine: what can be seen of a replay in progress, and links between jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dovetail.engine.compiled import Replay, feedback_links, new_replay, read_only
+from dovetail.kernels import state as layout
+from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
+from dovetail.model.cluster import Cluster
+from dovetail.model.workload import Provenance, Workload
+from dovetail.policies.base import Asked
+from dovetail.policies.conservative import Conservative
+from dovetail.policies.lists import ListPolicy
+
+
+def jobs(**columns: list[int]) -> Workload:
+    n = len(next(iter(columns.values())))
+    plain = {
+        "id": list(range(1, n + 1)),
+        "submit": [0] * n,
+        "size": [1] * n,
+        "runtime": [5] * n,
+        "limit": [5] * n,
+    }
+    return Workload("few", {k: np.array(v, np.int64) for k, v in {**plain, **columns}.items()}, 4, Provenance("here"))
+
+
+def begun(workload: Workload, policy: ListPolicy | Conservative, feedback: bool = False) -> Replay:
+    return new_replay(
+        workload, Cluster(4), policy.rule(Asked(bounded=True)), np.array(workload.limit), feedback=feedback
+    )
+
+
+def test_a_replay_in_progress() -> None:
+    """0 takes all 4 processors until 5, then 1 and 2 half each, 3 waits for both."""
+    this = begun(jobs(size=[4, 2, 2, 4], submit=[0, 0, 1, 2]), ListPolicy("fcfs", 1))
+    assert (this.now, this.passes, this.started, this.waiting.tolist()) == (0, 0, 0, [])
+    assert not this.advance(0)
+    assert (this.now, this.passes, this.started, this.waiting.tolist()) == (0, 1, 1, [1])
+    assert not this.advance(4)
+    assert (this.now, this.passes, this.started, this.waiting.tolist()) == (2, 3, 1, [1, 2, 3])
+    assert not this.advance(5)
+    assert (this.now, this.passes, this.started, this.waiting.tolist()) == (5, 4, 3, [3])
+    assert this.start.tolist() == [0, 5, 5, -1]
+    assert this.advance()
+    assert (this.start.tolist(), this.passes) == ([0, 5, 5, 10], 6)
+    assert this.advance()  # nothing is left: nothing happens
+    assert (this.start.tolist(), this.passes) == ([0, 5, 5, 10], 6)
+
+
+def test_jobs_behind_the_last_never_arrive() -> None:
+    """LAST cuts a replay short: what follows is left out, also where feedback would have brought it."""
+    chain = jobs(after=[-1, 1, 2], think_s=[0, 10, 10])
+    for feedback in (False, True):
+        this = begun(chain, ListPolicy(), feedback=feedback)
+        this.run.info[layout.LAST] = 2
+        assert this.advance()
+        assert this.start.tolist() == ([0, 15, -1] if feedback else [0, 0, -1])
+
+
+def test_links() -> None:
+    """Only to an earlier job that is there; a pause that is not known is none."""
+    linked = jobs(after=[-1, 1, 1, 99, 5, 6, 2, 0], think_s=[-1, 30, -1, 5, 5, 5, 7, 1])
+    links = feedback_links(linked)
+    assert links[AFTER].tolist() == [-1, 0, 0, -1, -1, -1, 1, -1]
+    assert links[THINK].tolist() == [0, 30, 0, 5, 5, 5, 7, 1]
+    assert links[CHILD].tolist() == [1, 6, -1, -1, -1, -1, -1, -1]
+    assert links[SIBLING].tolist() == [-1, 2, -1, -1, -1, -1, -1, -1]
+
+
+def test_links_by_id_not_by_position() -> None:
+    linked = jobs(id=[30, 10, 20], after=[-1, 30, 10])
+    assert feedback_links(linked)[AFTER].tolist() == [-1, 0, 1]
+
+
+def test_feedback_waits_for_the_end_and_the_pause() -> None:
+    """1 comes 30 s after the end of 0 (at 5), 2 right then; 3 names an unknown job and at its submit."""
+    linked = jobs(submit=[0, 1, 2, 90], after=[-1, 1, 1, 77], think_s=[0, 30, 0, 500])
+    for policy in (ListPolicy("fcfs", 1), Conservative()):
+        this = begun(linked, policy, feedback=True)
+        assert this.advance()
+        assert this.run.jobs[layout.ARRIVE].tolist() == [0, 35, 5, 90]
+        assert this.start.tolist() == [0, 35, 5, 90]
+
+
+def test_read_only() -> None:
+    values = np.arange(3)
+    view = read_only(values)
+    assert not view.flags.writeable
+    assert values.flags.writeable
+    assert np.shares_memory(view, values)

@@ -1,0 +1,141 @@
+"""Clusters from files: what comes with Dovetail, a user's own, and everything that is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dovetail.errors import InputError, SettingError
+from dovetail.io.clusters import MOST_BYTES, cluster_named, read_cluster
+from dovetail.model.cluster import NodeKind
+
+TWO = """
+name = "two"
+shared = "gpus"
+[[nodes]]
+kind = "plain"
+count = 3
+cores = 8
+memory_gb = 64
+[[nodes]]
+kind = "fast"
+count = 2
+gpus = 4
+cores = 16
+memory_gb = 128
+features = ["A100", "fast"]
+"""
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "cluster.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    cluster = read_cluster(written(tmp_path, TWO))
+    assert cluster.resources == ("cores", "memory_gb", "gpus")
+    assert cluster.kinds == (NodeKind("plain", 3, (8, 64, 0)), NodeKind("fast", 2, (16, 128, 4), ("A100", "fast")))
+    assert (cluster.processors, cluster.nodes, cluster.shared) == (56, 5, "gpus")
+    assert cluster_named(str(tmp_path / "cluster.toml")) == cluster
+
+
+def test_eurora_is_64_nodes() -> None:
+    cluster = cluster_named("eurora")
+    assert (cluster.nodes, cluster.processors) == (64, 1024)
+    totals = [sum(kind.count * kind.capacity[place] for kind in cluster.kinds) for place in range(4)]
+    assert dict(zip(cluster.resources, totals, strict=True)) == {
+        "cores": 1024, "memory_gb": 60 * 16 + 4 * 32, "gpus": 64, "mics": 64,
+    }  # fmt: skip
+    # As in the node table: first 32 nodes with MICs, then 32 with GPUs.
+    assert [cluster.kinds[kind].capacity[2:] for kind in cluster.kind_of] == [(0, 2)] * 32 + [(2, 0)] * 32
+
+
+def test_kit_fh2_is_thin_and_fat() -> None:
+    cluster = cluster_named("kit-fh2")
+    assert [(kind.name, kind.count, kind.capacity) for kind in cluster.kinds] == [
+        ("thin", 1152, (20, 64, 0)),
+        ("fat", 21, (48, 1024, 4)),
+    ]
+    assert cluster.processors == 24048
+
+
+@pytest.mark.parametrize("name", ["", "Eurora", "none", "../eurora", "eurora.csv"])
+def test_an_unknown_name_lists_the_valid_ones(name: str) -> None:
+    with pytest.raises(SettingError, match=r"eurora, kit-fh2, or name a file: one called \.toml"):
+        cluster_named(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "two"', "name = 2", "name = 2: must be a text"),
+        ('name = "two"', 'label = "two"', "unknown key 'label'; valid: name, shared"),
+        ('shared = "gpus"', 'shared = "cores"', "shared='cores'"),
+        ('shared = "gpus"', 'shared = "mics"', "shared='mics'"),
+        ('shared = "gpus"', "shared = 1", "must be a text"),
+        ("gpus = 4", "gpus = 63", "at most 62 gpus"),
+        ("gpus = 4", "gpus = -1", "gpus = -1: must be a whole number from 0"),
+        ("gpus = 4", "gpus = 2.5", "gpus = 2.5: must be a whole number"),
+        ("gpus = 4", "gpus = true", "gpus = True: must be a whole number"),
+        ("gpus = 4", "GPUs = 4", "'GPUs' cannot be a resource"),
+        ("gpus = 4", '"" = 4', "'' cannot be a resource"),
+        (
+            "gpus = 4",
+            "variance = 4",
+            "'variance' cannot be a resource: its name is of a-z, 0-9 and _, at most 50, and not variance",
+        ),
+        ("gpus = 4", "gpus = [4]", "gpus = a list"),
+        ("gpus = 4", "cores = 4", "not TOML"),
+        ("count = 3", "count = 0", "count = 0: must be a whole number from 1"),
+        ("count = 3", "", "count = missing"),
+        ("count = 3", "count = 2000000", "more than 1,000,000 nodes"),
+        ("cores = 8\n", "", "cores = missing"),
+        ("cores = 8\n", "cores = 900000000\n", "more than 1,000,000,000 cores"),
+        ("cores = 8\n", "cores = 99999999999999999999\n", "at most|to 1,000,000,000"),
+        ('kind = "plain"', 'kind = "fast"', "same name"),
+        ('kind = "plain"', "", "kind = missing"),
+        ('kind = "plain"', 'kind = "\\u0007"', "needs a name"),
+        ('features = ["A100", "fast"]', 'features = "A100"', "list of texts"),
+        ('features = ["A100", "fast"]', 'features = ["A|B"]', r"without \|"),
+        ('features = ["A100", "fast"]', "features = [1]", "list of texts"),
+        ("[[nodes]]", "[nodes]", "not TOML|no nodes"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in TWO
+    with pytest.raises(InputError, match=says):
+        read_cluster(written(tmp_path, TWO.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (b"", 0, "no nodes"),
+        (b"nodes = []", 0, "no nodes"),
+        (b"nodes = [1]", 0, "no nodes"),
+        (b"\n\nname = ?\n", 3, "not TOML"),
+        (b"\xff\xfe", 0, "not UTF-8"),
+        (b"a = " + b"[" * 50_000, 0, "not TOML"),
+        (b"#" * (MOST_BYTES + 1), 0, "too many"),
+    ],
+)
+def test_hostile_files_are_refused(tmp_path: Path, text: bytes, line: int, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        read_cluster(written(tmp_path, text))
+    assert caught.value.line == line
+
+
+def test_63_kinds_are_too_many(tmp_path: Path) -> None:
+    text = "".join(f'[[nodes]]\nkind = "k{i}"\ncount = 1\ncores = 1\n' for i in range(63))
+    with pytest.raises(InputError, match="at most 62 kinds"):
+        read_cluster(written(tmp_path, text))
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        cluster_named(str(tmp_path / "none.toml"))
+    with pytest.raises(InputError, match="a directory"):
+        read_cluster(tmp_path)

@@ -1,0 +1,118 @@
+"""Days planned for profit: plans are carried out to the second, whoever knows what."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dovetail.energy.cooling import PLANTS, plant_table
+from dovetail.energy.series import Hours
+from dovetail.energy.site import MILLION, Off, Site
+from dovetail.engine.contract import check_policy
+from dovetail.engine.replay import replay
+from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
+from dovetail.model.workload import Provenance, Workload
+from dovetail.optimize.day.problem import Day, Searched
+from dovetail.policies.published.daily import Daily
+from dovetail.policies.registry import policy
+from dovetail.referee import check_schedule
+from dovetail.studies.papers.profit_runs import carried_out
+from dovetail.units import DAY_S
+
+
+def busy_days(seed: int, jobs: int = 60) -> tuple[Workload, Site]:
+    rng = random.Random(seed)
+    submit = np.sort([500 + rng.randint(0, 3 * DAY_S) for _ in range(jobs)])
+    runtime = np.array([rng.choice((1, 600, 7200, 30_000, 90_000)) for _ in range(jobs)])
+    columns = {
+        "id": np.arange(jobs), "submit": submit, "runtime": runtime,
+        "limit": runtime * rng.choice((1, 1, 3)), "size": np.array([rng.randint(1, 8) for _ in range(jobs)]),
+        "power_mw": np.array([rng.randint(7800, 11_110) for _ in range(jobs)]),
+    }  # fmt: skip
+    weather = Hours(np.array([rng.randint(0, 35) * 1000 for _ in range(50)]))
+    cooling = plant_table("air", PLANTS["air"], 1000)
+    site = Site(
+        "s", 9500, cooling=cooling, temperature_mc=weather, price=Hours(np.array([200 * MILLION])), tariff=20_000
+    )
+    return Workload("case", {k: v.astype(np.int64) for k, v in columns.items()}, 8, Provenance("made")), site
+
+
+@pytest.mark.parametrize("search", ["multi", "delay", "relax", "cp"])
+@pytest.mark.parametrize("known", ["day", "submitted"])
+def test_every_search_runs_and_is_carried_out(search: str, known: str) -> None:
+    workload, site = busy_days(1)
+    days: list[tuple[Day, Searched]] = []
+    daily = Daily(known, search, decodes=30, deterministic=0.05, see=lambda day, found: days.append((day, found)))
+    made = replay(workload, daily, site=site, estimate="limit")
+    assert check_schedule(made) == []
+    assert (made.start >= 0).all()
+    assert made.clairvoyant == (known == "day")
+    assert len(days) >= 4
+    again = replay(workload, daily, site=site, estimate="limit")
+    assert again.start.tolist() == made.start.tolist()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_plan_of_the_morning_is_what_happens(seed: int) -> None:
+    """Where the day is known, no pass between two mornings changes anything."""
+    workload, site = busy_days(seed)
+    daily = Daily(search="delay", decodes=20)
+    made = replay(workload, daily, site=site)
+    assert carried_out(workload, daily, site, workload.processors).start.tolist() == made.start.tolist()
+
+
+def test_who_knows_the_day_plans_for_who_will_come() -> None:
+    """A job as wide as the machine comes after an hour: who knows that keeps the machine free for it."""
+    columns = {"id": [0, 1], "submit": [0, 3600], "size": [1, 2], "runtime": [DAY_S, DAY_S - 3600]}
+    columns["limit"] = columns["runtime"]
+    workload = Workload("c", {k: np.array(v, np.int64) for k, v in columns.items()}, 2, Provenance("made"))
+    site = Site("s", 1000, tariff=MILLION)
+    assert replay(workload, policy("daily:known=day"), site=site).start.tolist() == [DAY_S, 3600]
+    assert replay(workload, policy("daily:known=submitted"), site=site).start.tolist() == [0, DAY_S]
+
+
+def test_a_power_cap_is_kept() -> None:
+    workload, site = busy_days(2)
+    cap = PowerCap(int((workload.size * workload["power_mw"]).max()), 0, site.busy_mw)
+    for known in ("day", "submitted"):
+        made = replay(workload, Daily(known), site=site, estimate="runtime", cluster=Cluster(8, cap=cap))
+        assert check_schedule(made) == []
+        assert (made.start >= 0).all()
+
+
+def test_names_and_what_is_refused() -> None:
+    found = policy("daily:known=submitted,search=delay,delay=30m,decodes=7,tomorrow=yes")
+    assert isinstance(found, Daily)
+    assert (found.delay_s, found.decodes, found.tomorrow, found.clairvoyant) == (1800, 7, True, False)
+    huge = "per_node=99999999999999999999"
+    for wrong in ("known=tomorrow", "search=best", "decodes=-1", "delay=0s", "window=0", "deterministic=0", huge):
+        with pytest.raises(SettingError, match=wrong.partition("=")[0]):
+            policy(f"daily:{wrong}")
+    workload, site = busy_days(3, 2)
+    with pytest.raises(SettingError, match="--energy"):
+        replay(workload, policy("daily"))
+    with pytest.raises(SettingError, match="tomorrow"):
+        policy("daily:search=cp,tomorrow=yes")
+    with pytest.raises(SettingError, match="tariff"):
+        replay(workload, policy("daily"), site=replace(site, tariff=0))
+    with pytest.raises(SettingError, match="every"):
+        replay(workload, policy("daily"), site=site, every_s=60)
+    nodes = by_node(("cores",), (NodeKind("n", 8, (1,)),))
+    with pytest.raises(SettingError, match="nothing of nodes"):
+        replay(workload, policy("daily"), site=site, cluster=nodes)
+    with pytest.raises(SettingError, match="switch"):
+        policy("switch:plain=daily;known=submitted")
+    with pytest.raises(SettingError, match="prices of a site"):
+        check_policy(policy("daily"))
+
+
+def test_processors_that_are_switched_off_draw_nothing() -> None:
+    workload, site = busy_days(4)
+    site = replace(site, idle_mw=3000)
+    assert (Daily().at(site, workload, 8).draw_mw == workload.size * (workload["power_mw"] - 3000)).all()
+    site = replace(site, off=Off(600, 300))
+    assert (Daily().at(site, workload, 8).draw_mw == workload.size * workload["power_mw"]).all()

@@ -1,0 +1,187 @@
+"""The dispatchers of the paper as policies: who is in the window, what a plan says, what cannot be dispatched."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.arrays import Ints
+from dovetail.errors import PolicyError, SettingError
+from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.plan import Plan
+from dovetail.model.requests import Requests
+from dovetail.model.state import State
+from dovetail.optimize.dispatch.cpsat import MODELS
+from dovetail.optimize.dispatch.problem import dispatch_problem
+from dovetail.policies.published.dispatch import Dispatch
+from dovetail.policies.registry import names, policy
+from tests.optimize.dispatching import wrong
+
+CLUSTER = by_node(
+    ("cores", "memory", "gpus"), (NodeKind("plain", 3, (4, 8, 0)), NodeKind("gpu", 1, (4, 8, 2))), shared="gpus"
+)
+
+
+def ints(*values: int) -> Ints:
+    return np.array(values, np.int64)
+
+
+def state_of(
+    jobs: list[dict[str, Any]], *, now: int = 100, running: dict[int, tuple[int, ...]] | None = None,
+    devices: dict[int, tuple[int, ...]] | None = None, cluster: Cluster = CLUSTER,
+) -> State:  # fmt: skip
+    """Jobs by number; those in `running` run on the nodes given, since their `start`."""
+    held = running or {}
+
+    def column(name: str, default: int) -> Ints:
+        return ints(*(job.get(name, default) for job in jobs))
+
+    requests = Requests(
+        column("units", 1), np.array([job.get("need", (1, 1, 0)) for job in jobs], np.int64), column("share", 1000),
+        column("per_node", 0), column("exclusive", 0), column("kinds", (1 << len(cluster.kinds)) - 1),
+    )  # fmt: skip
+    waiting = ints(*(i for i in range(len(jobs)) if i not in held))
+    return State(
+        now=now, processors=cluster.processors, free=0, waiting=waiting, running=ints(*held), arrived=ints(),
+        ended=ints(), submit=column("submit", 0), size=column("units", 1), limit=column("estimate", 10),
+        estimate=column("estimate", 10), user=column("user", 0), start=column("start", -1), cluster=cluster,
+        requests=requests, nodes={job: ints(*at) for job, at in held.items()},
+        devices={job: ints(*bits) for job, bits in (devices or {}).items()},
+    )  # fmt: skip
+
+
+def random_state(rng: Random) -> State:
+    jobs: list[dict[str, Any]] = [
+        {
+            "submit": rng.randint(0, 100), "estimate": rng.randint(1, 30), "units": rng.choice((1, 1, 2, 3)),
+            "need": (rng.randint(1, 4), rng.randint(0, 8), int(rng.random() < 0.2)), "per_node": rng.choice((0, 0, 1)),
+        }
+        for _ in range(8)
+    ]  # fmt: skip
+    for job in jobs:
+        if job["need"][2]:
+            job["units"] = 1
+    jobs.sort(key=lambda job: job["submit"])
+    jobs[0] |= {"start": 100 - rng.randint(0, 40), "units": 2, "need": (2, 2, 0)}
+    jobs[1] |= {"start": 90, "units": 1, "need": (1, 1, 1)}
+    return state_of(jobs, running={0: (0, 2), 1: (3,)}, devices={0: (0, 0), 1: (2,)})
+
+
+def test_the_window_is_the_highest_slowdowns() -> None:
+    jobs = [
+        {"submit": 0, "estimate": 100},  # 2
+        {"submit": 20, "estimate": 10},  # 9
+        {"submit": 20, "estimate": 10},  # 9, later in line
+        {"submit": 90, "estimate": 1},  # 11
+        {"submit": 60, "estimate": 5},  # 9, arrived later
+    ]
+    assert [job.job for job in dispatch_problem(state_of(jobs), 100).queue] == [3, 1, 2, 4, 0]
+    assert [job.job for job in dispatch_problem(state_of(jobs), 3).queue] == [3, 1, 2]
+
+
+def test_what_runs_lasts_at_least_a_second_more() -> None:
+    jobs = [{"start": 50, "estimate": 60}, {"start": 40, "estimate": 10}, {"submit": 1, "estimate": 0}]
+    problem = dispatch_problem(state_of(jobs, running={0: (1,), 1: (0,)}), 100)
+    assert [(held.job, held.remaining, held.nodes) for held in problem.running] == [(1, 1, (0,)), (0, 10, (1,))]
+    assert problem.queue[0].duration == 1
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("seed", range(6))
+def test_plans_fit_on_the_nodes(model: str, seed: int) -> None:
+    state = random_state(Random(seed))
+    dispatcher = Dispatch(model=model, delta=0.5, most=0.5)
+    plan = dispatcher.decide(state)
+    problem = dispatch_problem(state, 100)
+    assert set(plan.starts) | set(plan.expected) == set(state.waiting.tolist())
+    assert not set(plan.starts) & set(plan.expected)
+    assert set(plan.nodes) == set(plan.starts) == set(plan.devices)
+    assert all(at > state.now for at in plan.expected.values())
+    starts = tuple(plan.expected.get(job.job, state.now) for job in problem.queue)
+    nodes = [tuple(plan.nodes.get(job.job, ())) for job in problem.queue]
+    assert not wrong(problem, starts, nodes)
+    held = {3: 2}  # device 1 of node 3, by job 1
+    for job in plan.starts:
+        for node, bits in zip(plan.nodes[job], plan.devices[job], strict=True):
+            assert not held.get(node, 0) & bits
+            assert bits.bit_count() == {one.job: one.need[2] for one in problem.queue}[job]
+            assert bits < 4
+            held[node] = held.get(node, 0) | bits
+    again = dispatcher.decide(state)
+    assert again == plan
+
+
+def test_devices_are_the_lowest_that_nobody_has() -> None:
+    jobs = [{"need": (1, 1, 1), "start": 95}, {"need": (1, 1, 1), "submit": 1}]
+    state = state_of(jobs, running={0: (3,)}, devices={0: (1,)})
+    plan = Dispatch().decide(state)
+    assert plan.starts == [1]
+    assert plan.nodes == {1: (3,)}
+    assert plan.devices == {1: [2]}
+
+
+def test_nobody_waits() -> None:
+    assert Dispatch().decide(state_of([])) == Plan()
+
+
+def test_it_solves_even_if_nobody_fits() -> None:
+    """As the paper's dispatchers do; and then it says when it expects whom."""
+    jobs = [{"units": 4, "need": (4, 1, 0), "start": 95, "estimate": 30}, {"need": (1, 1, 0), "submit": 1}]
+    plan = Dispatch().decide(state_of(jobs, running={0: (0, 1, 2, 3)}))
+    assert plan.starts == []
+    assert plan.expected == {1: 125}
+    assert plan.wake is None
+
+
+def test_a_search_that_finds_nothing_starts_nobody() -> None:
+    for model in MODELS:
+        plan = Dispatch(model=model, delta=1e-9, most=2e-9).decide(state_of([{}, {}, {}]))
+        assert (plan.starts, plan.nodes, plan.expected, plan.wake) == ([], {}, {}, None)
+
+
+def test_whole_nodes() -> None:
+    """A unit that takes its node needs all of it; nodes of unlike size are refused, unless one kind is named."""
+    alike = by_node(("cores", "memory"), (NodeKind("a", 1, (4, 8)), NodeKind("b", 2, (4, 8))))
+    jobs: list[dict[str, Any]] = [
+        {"need": (1, 0), "start": 95}, {"need": (1, 0), "exclusive": 1, "units": 2}, {"need": (0, 1)},
+    ]  # fmt: skip
+    state = state_of(jobs, running={0: (0,)}, cluster=alike)
+    assert next(job.need for job in dispatch_problem(state, 9).queue if job.job == 1) == (4, 8)
+    plan = Dispatch().decide(state)
+    assert plan.nodes[1] == (1, 2)
+    assert plan.nodes[2] == (0,)
+    jobs = [{"need": (1, 0, 0), "exclusive": 1}]
+    with pytest.raises(PolicyError, match="whole nodes, and those that will do are of 2 sizes"):
+        Dispatch().decide(state_of(jobs))
+    jobs[0]["kinds"] = 1
+    assert Dispatch().decide(state_of(jobs)).starts == [0]
+
+
+def test_what_cannot_be_dispatched() -> None:
+    with pytest.raises(PolicyError, match="pcp21 at 100 s: job 0 takes 500 thousandths of gpus"):
+        Dispatch().decide(state_of([{"need": (1, 1, 1), "share": 500}]))
+    with pytest.raises(PolicyError, match="job 0: its 5 units do not fit"):
+        Dispatch().decide(state_of([{"units": 5, "need": (4, 1, 0)}]))
+    with pytest.raises(PolicyError, match="those of the cluster are not known"):
+        Dispatch().decide(state_of([{"need": ()}], cluster=Cluster(8)))
+
+
+def test_names_and_settings() -> None:
+    assert set(MODELS) <= set(names())
+    for model in MODELS:
+        assert policy(model) == Dispatch(model=model, name=model)
+    text = "hcp19:window=20,delta=0.5,most=2,clock=wall"
+    made = policy(text)
+    assert made == Dispatch("hcp19", 20, 0.5, 2.0, "wall", text)
+    for wrong_text in (
+        "pcp19:window=0",
+        "pcp19:delta=0",
+        "pcp21:delta=3,most=2",
+        "pcp21:clock=sun",
+        "pcp21:model=pcp19",
+    ):
+        with pytest.raises(SettingError):
+            policy(wrong_text)
