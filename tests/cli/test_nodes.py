@@ -13,7 +13,8 @@ from dovetail.workloads.clean import clean, fits_nodes
 from dovetail.workloads.clusters import cluster_named
 from dovetail.workloads.scenario import apply
 from dovetail.workloads.source import read_workload
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 
 NODES = """\
 shared = "gpus"

@@ -14,7 +14,8 @@ from dovetail.policies.registry import policy
 from dovetail.studies.content import content
 from dovetail.studies.store import Store
 from dovetail.workloads.source import read_workload
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 from tests.conftest import TRACES, needs_traces
 
 
