@@ -1,4 +1,4 @@
-"""The command line as a person uses it: real processes, their output and exit codes."""
+"""The command line as a person uses it: output and exit codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +18,13 @@ import pytest
 from dovetail.io.read import read_workload
 from dovetail.optimize.window.bounds import workload_bounds
 from dovetail.workloads.filters import clean
+from tests.command import COMMAND, run
 from tests.conftest import TRACES, needs_traces
 
-COMMAND = str(Path(sys.executable).with_name("dovetail"))
 
-
-def run(*args: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    command = [COMMAND, *map(str, args)]
+def in_a_process(*args: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """For what happens before or below Python code of ours: imports, memory."""
+    command = [str(COMMAND), *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **(env or {})}, timeout=300)
 
 
@@ -290,9 +289,9 @@ def test_schedules_of_traces_with_one_name_are_all_kept(trace: Path, tmp_path: P
 def test_what_the_system_refuses_is_said_without_a_traceback(trace: Path, tmp_path: Path) -> None:
     for done in (
         run("replay", trace, "--out", trace),
-        run("replay", trace, env={"DOVETAIL_CACHE": str(trace)}),
+        in_a_process("replay", trace, env={"DOVETAIL_CACHE": str(trace)}),
         run("workload", "convert", trace, tmp_path / "late.swf", "--scenario", "scale-load=0.0000001"),
-        run("workload", "generate", tmp_path / "much.swf", "--jobs", str(10**13)),
+        in_a_process("workload", "generate", tmp_path / "much.swf", "--jobs", str(10**13)),
         run("replay", trace, "--processors", str(10**20)),
         run("check", "easy", "--seed", "-1"),
     ):

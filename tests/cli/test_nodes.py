@@ -13,7 +13,8 @@ from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.workloads.filters import clean, fits_nodes
 from dovetail.workloads.scenarios import apply
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 
 NODES = """\
 shared = "gpus"

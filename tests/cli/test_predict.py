@@ -14,7 +14,8 @@ from dovetail.metrics.estimates import calibration, ended_within, pinball_s, r2
 from dovetail.policies.registry import policy
 from dovetail.studies.cases import content
 from dovetail.studies.store import Store
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 from tests.conftest import TRACES, needs_traces
 
 

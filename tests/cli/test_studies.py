@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from dovetail.io.read import read_workload
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 from tests.studies.small import written
 
 STUDY = """\

@@ -13,17 +13,17 @@ from dovetail.policies.base import Asked
 from dovetail.policies.conservative import Conservative
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, ListPolicy
+from tests.conftest import CASES
 from tests.contract.cases import SWEEPS, Case, case, disagreements
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs
 
-CASES = 1000
 STEP = 50
 
 
 @pytest.mark.parametrize("first", range(0, CASES, STEP))
 def test_engines_agree_and_the_referee_is_content(first: int) -> None:
-    found = [text for seed in range(first, first + STEP) for text in disagreements(case(seed))]
+    found = [text for seed in range(first, min(first + STEP, CASES)) for text in disagreements(case(seed))]
     assert found == []
 
 
@@ -57,7 +57,7 @@ def test_reservations_that_are_later_than_their_slack_allows() -> None:
 def test_the_cases_cover_everything() -> None:
     """Each policy, order and option comes up, and so do promises that must hold."""
     seen: Counter[object] = Counter()
-    for seed in range(CASES):
+    for seed in range(1000):  # drawn, not run: as many as CI runs
         this = case(seed)
         seen.update(
             {

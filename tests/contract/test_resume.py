@@ -21,11 +21,11 @@ from dovetail.policies.conservative import Conservative
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.workloads.lublin import lublin
-from tests.conftest import TRACES, needs_traces
+from tests.conftest import CASES, TRACES, needs_traces
 from tests.contract.cases import Case, case
 
 ROWS = (layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST)
-SEEDS = range(300)
+SEEDS = range(CASES * 3 // 10)
 Told = list[tuple[int, list[int], list[int]]]
 """Instant, jobs that ended, jobs that arrived."""
 KTH = [
@@ -96,7 +96,7 @@ def test_a_copy_goes_on_alone() -> None:
         assert outcome(copy) == undisturbed, seed
         assert outcome(left.copy()) == undisturbed, seed
         assert outcome(left) == undisturbed, seed
-    assert differ > 100
+    assert 3 * differ > len(SEEDS)
 
 
 def test_growing_changes_nothing() -> None:
@@ -210,6 +210,6 @@ def _with(workload: Workload, rule: object) -> Replay:
 
 
 def test_the_cases_here_use_all_kinds_of_rule() -> None:
-    kinds = [case(seed).policy for seed in SEEDS]
+    kinds = [case(seed).policy for seed in range(300)]  # drawn, not run: as many as CI runs
     assert sum(isinstance(kind, Conservative) for kind in kinds) > 30
     assert sum(isinstance(kind, ListPolicy) and kind.relax + kind.slack > 0 for kind in kinds) > 30

@@ -24,9 +24,9 @@ from dovetail.engine.contract import check_policy
 from dovetail.kernels.passes.conservative import SWEEPS
 from dovetail.policies.lists import ORDERS
 from dovetail.policies.registry import aliases, policy
+from tests.command import COMMAND, run
 from tests.conftest import ROOT, TRACES
 
-DOVETAIL = Path(sys.executable).with_name("dovetail")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 OTHERS.append(ROOT / "src" / "dovetail" / "kernels" / "README.md")
@@ -94,16 +94,15 @@ def parsed(argv: list[str]) -> None:
     command.make_context("dovetail", list(rest))
 
 
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """As a user has it: no special terminal, and byte code kept from run to run."""
-    special = ("COLUMNS", "FORCE_COLOR", "PYTHONDONTWRITEBYTECODE")
-    env = {name: value for name, value in os.environ.items() if name not in special}
-    env["DOVETAIL_TRACES"] = str(TRACES)
-    return {**env, "PYTHONPYCACHEPREFIX": str(tmp_path_factory.mktemp("byte-code"))}
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user has it: no special terminal; and no screen on which a page would be opened."""
+    for name in ("COLUMNS", "FORCE_COLOR", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DOVETAIL_TRACES", str(TRACES))
 
 
-def run_console(block: Block, where: str, folder: Path, environment: dict[str, str]) -> None:
+def run_console(block: Block, where: str) -> None:
     for argv, printed in commands(block):
         if argv[0] != "dovetail":
             assert argv[0] in ("python3", ".", "pip"), f"{where}: nobody runs {argv[0]}"
@@ -111,15 +110,7 @@ def run_console(block: Block, where: str, folder: Path, environment: dict[str, s
         parsed(argv)
         if "network" in block.marks:
             continue
-        done = subprocess.run(
-            [str(DOVETAIL), *argv[1:]],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        done = run(*argv[1:], merged=True)
         assert done.returncode == 0, f"{where}: {shlex.join(argv)}\n{done.stdout}"
         if block.marks & {"exact", "exact-but-cpu"}:
             but_cpu = "exact-but-cpu" in block.marks
@@ -139,8 +130,9 @@ def run_python(block: Block, where: str, folder: Path, names: dict[str, Any]) ->
     runpy.run_path(str(script))
 
 
+@pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for log in LOGS if LOG.exists() else ():
         (tmp_path / log.name).symlink_to(log)
@@ -152,7 +144,7 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
         if "traces" in block.marks and not LOG.exists():
             continue
         if block.language == "console":
-            run_console(block, where, tmp_path, environment)
+            run_console(block, where)
         elif block.language == "python" and "network" in block.marks:
             compile(block.text, where, "exec")
         elif block.language == "python":
@@ -229,7 +221,6 @@ def test_every_name_and_option_is_documented() -> None:
 
 
 LOADED = """
-import sys
 from dovetail.cli.main import main
 sys.argv = ["dovetail", "--help"]
 try:
@@ -240,8 +231,10 @@ print([name for name in ("numba", "numpy", "polars", "rich", "zstandard") if nam
 """
 
 
-def test_help_is_light(environment: dict[str, str]) -> None:
-    """No heavy library is loaded, and the answer takes less than 0.4 s of CPU."""
+def test_help_is_light(tmp_path: Path) -> None:
+    """No heavy library is loaded, and the answer takes less than 0.4 s of CPU, with byte code kept from run to run."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(tmp_path)
     command = [sys.executable, "-c", LOADED]
     said = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout.splitlines()
     assert "Commands:" in said
@@ -249,7 +242,7 @@ def test_help_is_light(environment: dict[str, str]) -> None:
     spent = []
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([str(DOVETAIL), "--help"], env=environment, check=True, capture_output=True)
+        subprocess.run([str(COMMAND), "--help"], env=environment, check=True, capture_output=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(spent) < 0.4, spent

@@ -23,7 +23,7 @@ from dovetail.kernels.passes.lists import ALL, STRICT, list_pass
 from dovetail.kernels.seam import answers
 from dovetail.policies.base import Asked
 from dovetail.policies.conservative import Conservative
-from tests.conftest import ROOT
+from tests.conftest import CASES, ROOT
 from tests.contract.cases import case
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs
@@ -271,10 +271,10 @@ def two_resources(first: int, last: int) -> list[str]:
 
 
 def test_two_resources_uncompiled() -> None:
-    """Hundreds of workloads in plain Python: compiling the replay for two resources takes most of a minute."""
+    """Workloads in plain Python: compiling the replay for two resources takes most of a minute."""
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
-    script = "from tests.kernels.test_seam import two_resources; print(two_resources(0, 400))"
+    script = f"from tests.kernels.test_seam import two_resources; print(two_resources(0, {CASES * 4 // 10}))"
     done = subprocess.run([sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
 

@@ -189,12 +189,14 @@ def covered(found: list[Comparison], truth: float) -> float:
     return float(np.mean([one.low <= truth <= one.high for one in found]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "confidence"), [(8, 0.95), (20, 0.95), (20, 0.8), (60, 0.95)])
 def test_intervals_hold_the_true_change_as_often_as_they_say(pairs: int, confidence: float) -> None:
     found = [quick(*drawn(seed, pairs), seed=seed, confidence=confidence) for seed in range(400)]
     assert covered(found, -0.1) == pytest.approx(confidence, abs=0.03)
 
 
+@pytest.mark.slow
 def test_why_not_bca() -> None:
     """BCa, the usual choice, is too narrow with few pairs, and stays so when its level is corrected as ours is."""
     sets = [drawn(seed, 8, spread=1.0, noise=0.5) for seed in range(200)]
@@ -208,6 +210,7 @@ def test_why_not_bca() -> None:
     assert shares[0] < shares[1] < ours - 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rho", "one_by_one", "in_blocks"), [(0.4, 0.80, 0.91), (0.75, 0.53, 0.73)])
 def test_weeks_that_depend_on_each_other_need_blocks(rho: float, one_by_one: float, in_blocks: float) -> None:
     sets = [drawn_weeks(seed, 52, rho) for seed in range(400)]
@@ -220,6 +223,7 @@ def test_weeks_that_depend_on_each_other_need_blocks(rho: float, one_by_one: flo
     assert false_alarms[1] < 0.6 * false_alarms[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "spread"), [(6, 1.0), (15, 1.0)])
 def test_without_a_change_few_verdicts(pairs: int, spread: float) -> None:
     found = [quick(*drawn(seed, pairs, 0, spread, spread / 2), seed=seed) for seed in range(800)]

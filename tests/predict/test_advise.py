@@ -10,7 +10,8 @@ import pytest
 from dovetail.errors import SettingError
 from dovetail.model.workload import Provenance, Workload
 from dovetail.predict.advise import advise, survival
-from tests.cli.test_cli import lines, run
+from tests.cli.test_cli import lines
+from tests.command import run
 from tests.conftest import TRACES, needs_traces
 
 

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, sync_playwright
 
 from dovetail.reports.gantt import Fragment
+from tests.conftest import needs
 
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
 )
 
-needs_chromium = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine: install the package chromium")
+needs_chromium = needs("browser", bool(CHROMIUM), "no Chromium on this machine: install the package chromium")
 
 _ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

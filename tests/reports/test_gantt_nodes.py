@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -23,9 +24,13 @@ from tests.reports.test_gantt_browser import tip
 
 pytestmark = needs_chromium
 
-SCHEDULE = placed(random_jobs(3_000, MIXED, 1), MIXED)
 LEFT, TOP, AXIS = 142, 166, 40
 INK = [28, 36, 48]
+
+
+@cache
+def schedule() -> Schedule:
+    return placed(random_jobs(3_000, MIXED, 1), MIXED)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def seen(browser: Browser, tmp_path: Path) -> Iterator[Seen]:
-    with opened(browser, written(tmp_path, fragment([Chart("first fit", SCHEDULE)])), before=RECORD) as found:
+    with opened(browser, written(tmp_path, fragment([Chart("first fit", schedule())])), before=RECORD) as found:
         ready(found)
         yield found
         assert found.is_quiet(), found
@@ -50,8 +55,9 @@ def tall(seen: Seen) -> float:
 
 def said_nodes(job: int) -> str:
     """The nodes of a job as its tooltip lists them, if they are few."""
-    assert SCHEDULE.placement is not None
-    nodes = np.unique(SCHEDULE.placement.of(job)).tolist()
+    made = schedule()
+    assert made.placement is not None
+    nodes = np.unique(made.placement.of(job)).tolist()
     runs: list[list[int]] = []
     for node in nodes:
         if runs and runs[-1][1] == node - 1 and node != 32:
@@ -67,7 +73,8 @@ def said_nodes(job: int) -> str:
 
 
 def said_unit(job: int, node: int) -> str:
-    asked = requests_of(SCHEDULE.workload, MIXED)
+    made = schedule()
+    asked = requests_of(made.workload, MIXED)
     alone = bool(asked.exclusive[job])
     amounts = MIXED.kinds[MIXED.kind_of[node]].capacity if alone else asked.need[job].tolist()
     part = " (50 % of each)" if asked.share[job] == 500 and not alone else ""
@@ -76,13 +83,14 @@ def said_unit(job: int, node: int) -> str:
 
 
 def test_jobs_are_on_the_rows_of_their_nodes_and_say_so(seen: Seen) -> None:
-    assert SCHEDULE.placement is not None
+    made = schedule()
+    assert made.placement is not None
     now, rows = view(seen), tall(seen)
     assert (now["low"], now["high"]) == (0, 64)
     top = seen.page.evaluate("document.querySelector('[data-part=picture]').getBoundingClientRect().top") + TOP
-    inside = (SCHEDULE.start > now["from"]) & (SCHEDULE.end < now["to"])
-    asked = requests_of(SCHEDULE.workload, MIXED)
-    long = SCHEDULE.workload.runtime > (now["to"] - now["from"]) * 0.02
+    inside = (made.start > now["from"]) & (made.end < now["to"])
+    asked = requests_of(made.workload, MIXED)
+    long = made.workload.runtime > (now["to"] - now["from"]) * 0.02
     wide = (asked.need[:, 0] >= 8) | (asked.exclusive > 0)
     jobs = np.flatnonzero(inside & long & wide)
     some = [int(job) for job in jobs[np.linspace(0, len(jobs) - 1, 30).astype(int)]]
@@ -93,13 +101,13 @@ def test_jobs_are_on_the_rows_of_their_nodes_and_say_so(seen: Seen) -> None:
     for job in some:
         x, y = where(seen, job + 1)
         row = int((top + rows - y) / rows * 64)
-        assert row in SCHEDULE.placement.of(job)
+        assert row in made.placement.of(job)
         seen.page.mouse.move(x, y)
         said = tip(seen)
         assert said["Job"] == str(job + 1)
         assert said["Nodes"] == said_nodes(job)
         assert said["Units"] == str(asked.units[job])
-        nodes = np.unique(SCHEDULE.placement.of(job)).tolist()
+        nodes = np.unique(made.placement.of(job)).tolist()
         assert said["Each unit"] == "; ".join(dict.fromkeys(said_unit(job, node) for node in nodes))
     assert "64 nodes with 1,536 processors" in seen.page.locator('[data-part="about"]').inner_text()
 
@@ -131,15 +139,16 @@ def test_kinds_and_nodes_stand_at_the_axis(seen: Seen) -> None:
 
 def test_units_with_an_accelerator_are_marked(seen: Seen) -> None:
     """A dark edge and a white one where such a job begins, for jobs on GPU nodes that have a GPU and for no other."""
+    made = schedule()
     assert seen.page.locator(".gantt-mark").inner_text() == "has gpus"
     seen.page.locator('[data-part="colour"]').select_option("user")
     for _ in range(4):
         seen.page.locator('[data-do="in"]').click()
     settle(seen)
     now = view(seen)
-    asked = requests_of(SCHEDULE.workload, MIXED)
-    inside = (SCHEDULE.start > now["from"]) & (SCHEDULE.end < now["to"])
-    long = SCHEDULE.workload.runtime > (now["to"] - now["from"]) * 0.03
+    asked = requests_of(made.workload, MIXED)
+    inside = (made.start > now["from"]) & (made.end < now["to"])
+    long = made.workload.runtime > (now["to"] - now["from"]) * 0.03
     wide = (asked.need[:, 0] == 16) | (asked.exclusive > 0)
     edge = """([x, y]) => {
       const canvas = document.querySelector('[data-part="picture"]'), box = canvas.getBoundingClientRect();
@@ -154,12 +163,12 @@ def test_units_with_an_accelerator_are_marked(seen: Seen) -> None:
     outcomes = set()
     for job in np.flatnonzero(inside & long & wide).tolist():
         x, y = where(seen, job + 1)
-        begin = x - (SCHEDULE.workload.runtime[job] / 2) * per_second
+        begin = x - (made.workload.runtime[job] / 2) * per_second
         dark = INK in seen.page.evaluate(edge, [begin, y])
         row = seen.page.evaluate("([x, y]) => figure.jobAt(x, y)", [x, y])
         assert row == str(job + 1)
-        assert SCHEDULE.placement is not None
-        nodes = SCHEDULE.placement.of(job)
+        assert made.placement is not None
+        nodes = made.placement.of(job)
         if asked.exclusive[job] and len({node < 32 for node in nodes.tolist()}) > 1:
             continue  # on both kinds: which piece was looked at is not known here
         holds = bool(asked.need[job, 2]) or bool(asked.exclusive[job] and nodes[0] < 32)

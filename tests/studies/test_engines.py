@@ -19,15 +19,16 @@ import pytest
 from dovetail.errors import SettingError
 from dovetail.studies.executors import ExecutorError, JobArrays, engine
 from dovetail.studies.store import Store
-from tests.conftest import ROOT
+from tests.conftest import ROOT, needs
 from tests.studies.small import run, written
 
 CLUSTER = Path(os.environ.get("DOVETAIL_SLURM_CLUSTER", ROOT.parent / "shared" / "slurm" / "cluster"))
 DOVETAIL = Path(sys.executable).with_name("dovetail")
 
-needs_slurm = pytest.mark.skipif(
-    not CLUSTER.is_file() or os.geteuid() != 0,
-    reason=f"no script {CLUSTER} that starts a Slurm (set DOVETAIL_SLURM_CLUSTER), or not root",
+needs_slurm = needs(
+    "slurm",
+    CLUSTER.is_file() and os.geteuid() == 0,
+    f"no script {CLUSTER} that starts a Slurm (set DOVETAIL_SLURM_CLUSTER), or not root",
 )
 
 pytestmark = pytest.mark.xdist_group("engines")

@@ -237,11 +237,11 @@ def warm(policy: Policy, nodes: bool = False) -> None:
     marker = _marker(policy, nodes)
     if marker is None:
         return
+    marker.parent.mkdir(parents=True, exist_ok=True)  # where it cannot be made, that is known before compiling
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
     cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
     replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy.to_compile(), cluster=cluster)
     if not marker.exists():
-        marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
 
 
