@@ -140,8 +140,9 @@ def _numbers(claim: Claim, values: Values) -> list[float]:
 
 
 def judge(claim: Claim, folder: Folder, values: Values) -> Judged:
-    """Whether a claim holds. Its `ours` may have {good}, {cells}, {mean}, {median}, {min}, {max} and {at}: how many
-    cells are as they should be, how many there are, what their numbers come to, and where the least number is."""
+    """Whether a claim holds. Its `ours` may have {good}, {cells}, {mean}, {median}, {min}, {max}, {at} and {than}: how
+    many cells are as they should be, how many there are, what their numbers come to, in which column the least is, and
+    what the first is compared with."""
     if claim.holds == "function":
         try:
             judged: Judged = folder.function(claim.function)(values, **claim.given)
@@ -157,6 +158,8 @@ def judge(claim: Claim, folder: Folder, values: Values) -> Judged:
     facts: dict[str, Any] = {name: made(numbers) for name, made in REDUCE.items()}
     found = values.numbers(claim.table, claim.row, claim.column)
     facts |= {"good": sum(good), "cells": len(good), "at": min(found, key=lambda key: found[key])[2]}
+    if claim.holds in ("above", "below"):
+        facts["than"] = _compared(claim, values)[0][1]
     return Judged(claim.ours.format_map(facts), verdict(good, half=claim.half, strict=claim.strict))
 
 

@@ -51,6 +51,8 @@ class About(_Part):
     """What the index says besides the counts of claims: a template with what pages know."""
     logs: bool = True
     """Whether the logs are from the Parallel Workloads Archive, which is to be cited."""
+    thanks: list[str] = []
+    """The logs whose givers the page thanks: names in thanks.toml."""
     metrics: list[str] = []
     """Columns of runs.csv: of the package's metrics, and of what `measure` or `solve` in page.py return."""
     curves: list[str] = []
@@ -151,11 +153,10 @@ def find(name: str, home: Path = HOME) -> Folder:
     return known[asked]
 
 
-def citations(home: Path = HOME) -> dict[str, str]:
-    """The papers by the short names that pages use."""
-    path = home / "papers.toml"
-    papers: dict[str, str] = tomllib.loads(path.read_text(encoding="utf-8"))
-    return papers
+def texts(name: str, home: Path = HOME) -> dict[str, str]:
+    """What all pages share: `papers` by the short names that pages use, `thanks` by log."""
+    found: dict[str, str] = tomllib.loads((home / f"{name}.toml").read_text(encoding="utf-8"))
+    return found
 
 
 def _parsed(path: Path, kind: type[_T]) -> _T:

@@ -11,7 +11,7 @@ from dovetail.errors import InputError
 from dovetail.units import duration
 from reproductions.claims import YES, Statement, Tally, statements, tally
 from reproductions.figures import drawn
-from reproductions.folders import HOME, Folder, citations, every
+from reproductions.folders import HOME, Folder, every, texts
 from reproductions.runs import Runs, read_runs
 from reproductions.values import Key, Value, Values, read_carried, read_printed
 
@@ -41,7 +41,7 @@ class Content:
     @property
     def citation(self) -> str:
         """The paper."""
-        return citations(self.folder.path.parent)[self.folder.about.paper]
+        return texts("papers", self.folder.path.parent)[self.folder.about.paper]
 
     def tally(self, whose: str = "") -> Tally:
         """How many claims hold: the paper's, ours, or all."""
@@ -105,7 +105,9 @@ class Content:
         rest = f" What has no run is carried from Dovetail {', '.join(carried)}." if carried else ""
         text = f"```\npython -m reproductions run {self.folder.name}\n```\n\nadds the runs that `runs.csv` lacks and"
         logs = f" {LOGS}" if self.folder.about.logs else ""
-        return f"{text} writes this page.{made}{rest}{logs}"
+        people = texts("thanks", self.folder.path.parent) if self.folder.about.thanks else {}
+        thanks = "".join(f"\n- {log}: {people[log]}" for log in self.folder.about.thanks)
+        return f"{text} writes this page.{made}{rest}{logs}" + (f" Thanks for them go to\n{thanks}" if thanks else "")
 
 
 def _note(versions: Sequence[str]) -> str:

@@ -193,6 +193,12 @@ def _measure(work: Work, cell: Cell, schedule: Schedule) -> Measures:
 
 
 def _line(folder: Folder, cell: Cell, found: Measures, cpu_s: float) -> Run:
+    unknown = [key for key in found if key in folder.about.metrics and not isinstance(found[key], int | float)]
+    unknown += [key for key in found if key in folder.about.curves and isinstance(found[key], int | float)]
+    if unknown:
+        raise InputError(
+            folder.path / "about.toml", 0, f"{unknown[0]!r} is a curve in one place and a metric in another"
+        )
     numbers = {key: value for key in folder.about.metrics if isinstance(value := found.get(key), int | float)}
     curves = {key: value for key in folder.about.curves if isinstance(value := found.get(key), list | tuple)}
     return Run(cell, numbers, cpu_s, code_hash(), __version__, curves)
