@@ -97,23 +97,30 @@ def check_command(
     as_json: Json = False,
 ) -> None:
     """Say which runs are older than today's code. Exit with 1 if a page is not what its files give or a run differs."""
+    from reproductions.folders import every
+    from reproductions.pages import content, index, rendered
     from reproductions.running import older, repeated
-    from reproductions.runs import read_runs
 
-    bad = False
+    pages, logs = {folder.name: content(folder) for folder in every()}, _folder(traces)
+    stale, bad = _different(index(list(pages.values()))), False
+    if cells and not logs.is_dir():
+        say(f"no folder of logs at {logs}: no run is repeated")
     for folder in _chosen(names):
-        stale = [str(path) for path in _different(_files([folder]))]
-        runs = read_runs(folder)
-        old = len(older(runs))
-        again, differ = repeated(folder, _folder(traces), runs) if cells and len(runs) else (0, [])
-        bad = bad or bool(stale or differ)
+        made = pages[folder.name]
+        stale += _different(rendered(made))
+        again, differ = repeated(folder, logs, made.runs) if cells and logs.is_dir() and len(made.runs) else (0, [])
+        bad = bad or bool(differ)
+        facts = {"runs": len(made.runs), "older": len(older(made.runs)), "repeated": again, "differ": differ}
         if as_json:
-            facts = {"runs": len(runs), "older": old, "repeated": again, "differ": differ, "stale": stale}
             print_json({"name": folder.name, **facts})
         else:
-            typer.echo(f"{folder.name}: {len(runs):,} runs, {old:,} of other code than today's; {again} repeated")
-            for text in (*differ, *(f"{path} is not what its folder gives: render it" for path in stale)):
-                typer.echo(f"  {text}")
+            older_text = f"{facts['older']} of other code than today's"
+            typer.echo(
+                "\n  ".join([f"{folder.name}: {len(made.runs):,} runs, {older_text}; {again} repeated", *differ])
+            )
+    for path in stale:
+        say(f"{os.path.relpath(path)} is not what its folder gives: render it")
+    bad = bad or bool(stale)
     if bad:
         raise typer.Exit(1)
 
@@ -128,21 +135,20 @@ def _folder(traces: Path | None) -> Path:
     return traces or Path(os.environ.get("DOVETAIL_TRACES") or _TRACES)
 
 
-def _files(folders: list[Folder]) -> dict[Path, str]:
-    from reproductions.pages import index, rendered
-
-    made = {path: text for folder in folders for path, text in rendered(folder).items()}
-    return {**made, **index()}
-
-
 def _different(files: dict[Path, str]) -> list[Path]:
     return [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
 
 
 def _write(folders: list[Folder]) -> list[str]:
+    """Write the pages of some folders, and the index; which files changed."""
     from dovetail.workloads.streams import beside
+    from reproductions.folders import every
+    from reproductions.pages import content, index, rendered
 
-    files = _files(folders)
+    pages = {folder.name: content(folder) for folder in every()}
+    files = index(list(pages.values()))
+    for folder in folders:
+        files |= rendered(pages[folder.name])
     changed = _different(files)
     for path in changed:
         with beside(path) as new:

@@ -76,45 +76,25 @@ def rounds(pair: Pair) -> bool:
     return floor(pair.ours + 0.5) == pair.printed
 
 
-def _near(claim: Claim, values: Values) -> list[bool]:
-    """`near`: at most `by` from the printed number."""
-    return [near(pair, claim.by) for pair in values.pairs(claim.table, claim.row, claim.column)]
+WORDS: Final = ("near", "rounds", "sign", "above", "below", "least", "most")
+"""What must hold: README.md says what each means."""
 
 
-def _rounds(claim: Claim, values: Values) -> list[bool]:
-    """`rounds`: rounds to the printed whole number."""
-    return [rounds(pair) for pair in values.pairs(claim.table, claim.row, claim.column)]
-
-
-def _sign(claim: Claim, values: Values) -> list[bool]:
-    """`sign`: the sign of the printed number, where one of the two is larger than `by`."""
+def _good(claim: Claim, values: Values) -> list[bool]:
+    """For each cell that a claim is about, whether it is as its word says."""
+    if claim.holds in ("above", "below"):
+        return [(a - b if claim.holds == "above" else b - a) > claim.by for a, b in _compared(claim, values)]
+    if claim.holds in ("least", "most"):
+        found, pick = values.numbers(claim.table, claim.row, claim.column), min if claim.holds == "least" else max
+        tables = dict.fromkeys(key[0] for key in found)
+        best = [pick((key for key in found if key[0] == one), key=lambda key: found[key]) for one in tables]
+        return [claim.than in key for key in best]
     pairs = values.pairs(claim.table, claim.row, claim.column)
+    if claim.holds == "near":
+        return [near(pair, claim.by) for pair in pairs]
+    if claim.holds == "rounds":
+        return [rounds(pair) for pair in pairs]
     return [one.ours * one.printed > 0 for one in pairs if max(abs(one.ours), abs(one.printed)) > claim.by]
-
-
-def _above(claim: Claim, values: Values) -> list[bool]:
-    """`above`: more than `than`, a number or another row of the same table and column, by more than `by`."""
-    return [ours - other > claim.by for ours, other in _compared(claim, values)]
-
-
-def _below(claim: Claim, values: Values) -> list[bool]:
-    """`below`: less than `than`, as for `above`."""
-    return [other - ours > claim.by for ours, other in _compared(claim, values)]
-
-
-def _least(claim: Claim, values: Values) -> list[bool]:
-    """`least`: of the cells of each table, the one in row or column `than` has the least number."""
-    return _extreme(claim, values, min)
-
-
-def _most(claim: Claim, values: Values) -> list[bool]:
-    """`most`: ... the largest."""
-    return _extreme(claim, values, max)
-
-
-WORDS: Final[Mapping[str, Callable[[Claim, Values], list[bool]]]] = {
-    "near": _near, "rounds": _rounds, "sign": _sign, "above": _above, "below": _below, "least": _least, "most": _most
-}  # fmt: skip
 
 
 def _compared(claim: Claim, values: Values) -> list[tuple[float, float]]:
@@ -126,12 +106,6 @@ def _compared(claim: Claim, values: Values) -> list[tuple[float, float]]:
     if claim.reduce and numbers:
         numbers = [REDUCE[claim.reduce](numbers)]
     return [(ours, float(claim.than or 0)) for ours in numbers]
-
-
-def _extreme(claim: Claim, values: Values, pick: Callable[..., Any]) -> list[bool]:
-    found = values.numbers(claim.table, claim.row, claim.column)
-    tables = dict.fromkeys(key[0] for key in found)
-    return [claim.than in pick((key for key in found if key[0] == one), key=lambda key: found[key]) for one in tables]
 
 
 def _numbers(claim: Claim, values: Values) -> list[float]:
@@ -151,7 +125,7 @@ def judge(claim: Claim, folder: Folder, values: Values) -> Judged:
         return judged
     if claim.holds not in WORDS:
         raise SettingError(f"{folder.name}: no word {claim.holds!r}: choose from {', '.join(WORDS)} and function")
-    good = WORDS[claim.holds](claim, values)
+    good = _good(claim, values)
     if not good:
         return Judged("-", NOT_RUN)
     numbers = _numbers(claim, values)

@@ -100,10 +100,12 @@ def pairs(
 
 
 def fit(cells: list[Pair]) -> dict[str, float]:
-    """How well cells meet the printed numbers: how many there are, within one point, equal; the mean difference."""
+    """How well cells meet the printed numbers: how many there are, within one point or not, equal or not; the mean
+    absolute difference."""
     off = fmean(abs(one.ours - one.printed) for one in cells) if cells else nan
-    found = (("near", [near(one, 1) for one in cells]), ("equal", [rounds(one) for one in cells]))
-    return {"cells": len(cells), **{name: sum(good) for name, good in found}, "off": off}
+    close, equal = sum(near(one, 1) for one in cells), sum(rounds(one) for one in cells)
+    many = len(cells)
+    return {"cells": many, "near": close, "far": many - close, "equal": equal, "unequal": many - equal, "off": off}
 
 
 def fits(found: Mapping[Key, Content], printed: Mapping[Key, Content]) -> dict[Key, Content]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -11,9 +11,9 @@ from dovetail.errors import InputError
 from dovetail.units import duration
 from reproductions.claims import YES, Statement, Tally, statements, tally
 from reproductions.figures import drawn
-from reproductions.folders import HOME, Folder, every, texts
+from reproductions.folders import HOME, Folder, texts
 from reproductions.runs import Runs, read_runs
-from reproductions.values import Key, Value, Values, read_carried, read_printed
+from reproductions.values import Key, NotRunError, Value, Values, read_carried, read_printed
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,7 +26,7 @@ LOGS: Final = (
 
 
 @dataclass(frozen=True)
-class Content:
+class Page:
     """What a page is made of. Its template may call whatever is public here."""
 
     folder: Folder
@@ -77,15 +77,16 @@ class Content:
         rows = rows or list(dict.fromkeys(key[1] for key in keys))
         columns = columns or list(dict.fromkeys(key[2] for key in keys))
         shown = self.folder.function(cell) if cell else None
-        lines = [
-            [row, *(shown(self.values, name, row, column) if shown else self._cell((name, row, column), form, missing)
-                    for column in columns)]
-            for row in rows
-        ]  # fmt: skip
+        lines = [[row, *(self._cell((name, row, column), form, missing, shown) for column in columns)] for row in rows]
         note = _note(self.values.carried([(name, row, column) for row in rows for column in columns]))
         return grid([title, *columns], lines) + note
 
-    def _cell(self, key: Key, form: str, missing: str) -> str:
+    def _cell(self, key: Key, form: str, missing: str, shown: Callable[..., str] | None) -> str:
+        if shown is not None:
+            try:
+                return shown(self.values, *key)
+            except NotRunError:
+                return missing
         ours, printed = self.value(*key, form, missing), self.values.printed.get(key)
         if printed is None:
             return ours
@@ -114,7 +115,7 @@ def _note(versions: Sequence[str]) -> str:
     return f"\n\n(Carried from Dovetail {', '.join(versions)}: the runs were not kept.)" if versions else ""
 
 
-def content(folder: Folder) -> Content:
+def content(folder: Folder) -> Page:
     """All that a page shows."""
     runs, printed, ours = read_runs(folder), read_printed(folder.path), read_carried(folder.path)
     derive = folder.hook("values")
@@ -123,12 +124,12 @@ def content(folder: Folder) -> Content:
         found: Mapping[Key, float | str] = derive(runs, printed)
         ours |= {key: Value(one, version, "run") for key, one in found.items() if one == one}
     values = Values(ours, printed)
-    return Content(folder, runs, values, statements(folder, values))
+    return Page(folder, runs, values, statements(folder, values))
 
 
-def rendered(folder: Folder) -> dict[Path, str]:
-    """The page of a folder and its pictures, by file."""
-    made = content(folder)
+def rendered(made: Page) -> dict[Path, str]:
+    """A page and its pictures, by file."""
+    folder = made.folder
     path = folder.path / "page.md.j2"
     text = _environment(folder).get_template(path.name).render(_names(made))
     pictures = {
@@ -142,22 +143,22 @@ def rendered(folder: Folder) -> dict[Path, str]:
     return {folder.path / PAGE: text.strip() + "\n", **pictures}
 
 
-def summary(made: Content) -> str:
+def summary(made: Page) -> str:
     """The result of a page in one line: how claims fare, the paper's apart from ours, and what its about.toml adds."""
     found = [(made.tally(whose), words) for whose, words in (("paper", "the paper's claims"), ("ours", "ours"))]
     return "; ".join([*(f"{words}: {one}" for one, words in found if one.claims), *filter(None, [result(made)])])
 
 
-def result(made: Content) -> str:
+def result(made: Page) -> str:
     """What the about.toml of a page says of its result."""
     return _environment(made.folder).from_string(made.about.result).render(_names(made))
 
 
-def index(home: Path = HOME) -> dict[Path, str]:
-    """reproductions/README.md with the table of all pages in it."""
+def index(pages: Sequence[Page], home: Path = HOME) -> dict[Path, str]:
+    """reproductions/README.md with the table of all pages and the papers in it."""
     rows = []
-    for folder in every(home):
-        made = content(folder)
+    for made in pages:
+        folder = made.folder
         counts = [str(one) if (one := made.tally(whose)).claims else "" for whose in ("paper", "ours")]
         page = f"[{folder.name}]({folder.path.name}/{PAGE})"
         about = folder.about
@@ -166,10 +167,12 @@ def index(home: Path = HOME) -> dict[Path, str]:
     path = home / "README.md"
     before, _, rest = path.read_text(encoding="utf-8").partition("<!-- index -->\n")
     _, _, after = rest.partition("<!-- end of index -->\n")
-    return {path: f"{before}<!-- index -->\n{grid(head, rows)}\n<!-- end of index -->\n{after}"}
+    papers = "\n".join(f"- **{name}**: {text}." for name, text in texts("papers", home).items())
+    whole = f"{grid(head, rows)}\n\nThe papers are\n\n{papers}"
+    return {path: f"{before}<!-- index -->\n{whole}\n<!-- end of index -->\n{after}"}
 
 
-def _names(made: Content) -> dict[str, Any]:
+def _names(made: Page) -> dict[str, Any]:
     public = {name: getattr(made, name) for name in dir(made) if not name.startswith("_") and name != "citation"}
     return {**public, "grid": grid, **({"citation": made.citation} if made.about.paper else {})}
 

@@ -51,11 +51,7 @@ class Work:
 
     def log(self, name: str) -> Path:
         """The path of a file in the folder of the traces."""
-        path = self.traces / name
-        if not path.is_file():
-            rule = f"no such log: set --traces or {VARIABLE} to a folder that has it"
-            raise InputError(path, 0, f"{rule}; reproductions/README.md says where each log comes from")
-        return path
+        return log_at(self.traces, name)
 
     def schedule(self, cell: Cell) -> Schedule:
         """The schedule of a cell of the studies; it is run here if the store does not have it."""
@@ -88,6 +84,15 @@ class Work:
         return kept
 
 
+def log_at(traces: Path, name: str) -> Path:
+    """The path of a file in the folder of the traces. InputError says where to get one that is not there."""
+    path = traces / name
+    if not path.is_file():
+        rule = f"no such log: set --traces or {VARIABLE} to a folder that has it"
+        raise InputError(path, 0, f"{rule}; reproductions/README.md says where each log comes from")
+    return path
+
+
 def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | None = None) -> Work:
     """The tasks of a folder's studies with their workloads in the store; of some cells only, if they are given."""
     store.create()
@@ -96,6 +101,9 @@ def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | 
     with _variable(str(traces.resolve())):
         for path in folder.studies:
             study = _only(read_study(path), wanted)
+            for trace in study.traces:
+                if trace.path.startswith(f"${VARIABLE}/"):
+                    log_at(traces, trace.path.removeprefix(f"${VARIABLE}/"))
             if study.traces:
                 tasks |= {task.cell: task for task in tasks_of(study, path, store.keep)}
     return Work(folder, traces, store, tasks)
