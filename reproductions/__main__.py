@@ -56,19 +56,14 @@ def run_command(
     as_json: Json = False,
 ) -> None:
     """Run what runs.csv lacks, then write the page. Stop it at any moment and run it again."""
-    from dovetail.cli.study import shown
-    from dovetail.studies.executors import engine
     from dovetail.studies.store import Store
     from reproductions.folders import find
     from reproductions.pages import content, summary
-    from reproductions.running import Wanted, prepare, run
+    from reproductions.running import prepare, run
 
     began, folder = time.monotonic(), find(name)
-    kept = Store(store or cache_home() / "reproductions.store")
-    work = prepare(folder, _folder(traces), kept)
-    wanted = Wanted(only, again)
-    with shown({task.name for task in wanted.replays(work)}, kept, on) as tell:
-        ran = run(work, engine(on, workers, kept.path.resolve()), wanted, say, tell)
+    work = prepare(folder, _folder(traces), Store(store or cache_home() / "reproductions.store"))
+    ran = run(work, on, workers, only, again, say)
     files = _write([folder])
     if as_json:
         print_json({"name": folder.name, "ran": ran, "files": files, "s": round(time.monotonic() - began, 1)})

@@ -7,32 +7,32 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from glob import escape
+from math import isclose, isnan, nan
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from dovetail import __version__
+from dovetail.cli.study import shown
 from dovetail.errors import DovetailError, InputError
 from dovetail.model.schedule import Schedule
 from dovetail.studies.cost import costs
-from dovetail.studies.executors import Engine
+from dovetail.studies.executors import Engine, engine
 from dovetail.studies.grid import Cell, Task, code_hash, plain, tasks_of
 from dovetail.studies.runner import Standing, run_missing, warm_up
 from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.work import run_batch
 from dovetail.workloads.streams import beside
-from reproductions.folders import Folder, find
+from reproductions.folders import Folder
 from reproductions.runs import CELL, Points, Run, Runs, code_of, read_runs, write_runs
 
 VARIABLE: Final = "DOVETAIL_TRACES"
-"""Studies name their logs with it."""
 
 Measures = Mapping[str, float | Points]
 """Numbers for runs.csv and lists of points for figure.csv, by name."""
@@ -46,12 +46,16 @@ class Work:
     folder: Folder
     traces: Path
     store: Store
-    tasks: Mapping[Cell, Task] = field(default_factory=dict)
+    tasks: dict[Cell, Task] = field(default_factory=dict)
     """Of the folder's studies."""
 
     def log(self, name: str) -> Path:
-        """The path of a file in the folder of the traces."""
-        return log_at(self.traces, name)
+        """The path of a file in the folder of the traces. InputError says where to get one that is not there."""
+        path = self.traces / name
+        if not path.is_file():
+            rule = f"no such log: set --traces or {VARIABLE} to a folder that has it"
+            raise InputError(path, 0, f"{rule}; reproductions/README.md says where each log comes from")
+        return path
 
     def schedule(self, cell: Cell) -> Schedule:
         """The schedule of a cell of the studies; it is run here if the store does not have it."""
@@ -84,29 +88,19 @@ class Work:
         return kept
 
 
-def log_at(traces: Path, name: str) -> Path:
-    """The path of a file in the folder of the traces. InputError says where to get one that is not there."""
-    path = traces / name
-    if not path.is_file():
-        rule = f"no such log: set --traces or {VARIABLE} to a folder that has it"
-        raise InputError(path, 0, f"{rule}; reproductions/README.md says where each log comes from")
-    return path
-
-
-def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | None = None) -> Work:
+def prepare(folder: Folder, traces: Path, store: Store, cells: Sequence[Cell] | None = None) -> Work:
     """The tasks of a folder's studies with their workloads in the store; of some cells only, if they are given."""
     store.create()
-    wanted = None if cells is None else list(cells)
-    tasks: dict[Cell, Task] = {}
-    with _variable(str(traces.resolve())):
-        for path in folder.studies:
-            study = _only(read_study(path), wanted)
-            for trace in study.traces:
-                if trace.path.startswith(f"${VARIABLE}/"):
-                    log_at(traces, trace.path.removeprefix(f"${VARIABLE}/"))
-            if study.traces:
-                tasks |= {task.cell: task for task in tasks_of(study, path, store.keep)}
-    return Work(folder, traces, store, tasks)
+    os.environ[VARIABLE] = str(traces.resolve())  # studies name their logs with it
+    work = Work(folder, traces, store, {})
+    for path in folder.studies:
+        study = _only(read_study(path), cells)
+        for trace in study.traces:
+            if trace.path.startswith(f"${VARIABLE}/"):
+                work.log(trace.path.removeprefix(f"${VARIABLE}/"))
+        if study.traces:
+            work.tasks.update((task.cell, task) for task in tasks_of(study, path, store.keep))
+    return work
 
 
 def _only(study: Study, cells: Sequence[Cell] | None) -> Study:
@@ -125,44 +119,26 @@ def _only(study: Study, cells: Sequence[Cell] | None) -> Study:
     return study.model_copy(update={"traces": some, "include": rules, "exclude": []})
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which runs are to be made."""
+def run(work: Work, on: str, workers: int | None, only: str, again: bool, say: Callable[[str], None]) -> int:
+    """Run what runs.csv lacks; how many runs that were. `only` is a pattern that the text of a cell matches; `again`:
+    also those that other code than today's made."""
 
-    only: str = "*"
-    """A pattern with * and ? that the text of a cell (trace|scenario|span|policy|estimate|seed) matches."""
-    again: bool = False
-    """Whether those of other code than today's are repeated."""
+    def wanted(cells: Iterable[Cell]) -> list[Cell]:
+        found = (cell for cell in cells if fnmatchcase(code_of(cell), only))
+        return [one for one in found if one not in there or (again and there[one].code != code_hash())]
 
-    def replays(self, work: Work) -> list[Task]:
-        """The tasks of the studies that are to be run, or found in the store."""
-        return [work.tasks[cell] for cell in self.among(work.tasks, {run.cell: run for run in read_runs(work.folder)})]
-
-    def among(self, cells: Iterable[Cell], there: Mapping[Cell, Run]) -> list[Cell]:
-        """The cells that match and are not there, or not by today's code."""
-        found = (cell for cell in cells if fnmatchcase(code_of(cell), self.only))
-        code = code_hash()
-        return [cell for cell in found if cell not in there or (self.again and there[cell].code != code)]
-
-
-def run(
-    work: Work,
-    engine: Engine,
-    wanted: Wanted,
-    say: Callable[[str], None],
-    tell: Callable[[Standing], None] = lambda standing: None,
-) -> int:
-    """Run what is wanted and keep it in runs.csv; how many runs that were."""
-    folder = work.folder
+    folder, store = work.folder, work.store
     there = {one.cell: one for one in read_runs(folder)}
-    tasks = wanted.replays(work)
-    _replay(tasks, work.store, engine, say, tell)
+    tasks = [work.tasks[cell] for cell in wanted(work.tasks)]
+    runs_on = engine(on, workers, store.path.resolve())
+    with shown({task.name for task in tasks}, store, on) as tell:
+        _replay([task for task in tasks if task.name not in store.names()], store, runs_on, say, tell)
     there |= {task.cell: _measured(work, task.cell) for task in tasks}
     if tasks:
         write_runs(folder, there.values())
     own = folder.hook("cells")
-    others = wanted.among(own(work), there) if own else []
-    for done, found in enumerate(solved(work, others, engine.workers), 1):
+    others = wanted(own(work)) if own else []
+    for done, found in enumerate(_solved(work, others, runs_on.workers), 1):
         there[found.cell] = found
         write_runs(folder, there.values())
         say(f"{done} of {len(others)}: {code_of(found.cell)}: {found.cpu_s:.1f} s of CPU")
@@ -170,18 +146,14 @@ def run(
 
 
 def _replay(
-    tasks: Sequence[Task], store: Store, engine: Engine, say: Callable[[str], None], tell: Callable[[Standing], None]
+    missing: list[Task], store: Store, runs_on: Engine, say: Callable[[str], None], tell: Callable[[Standing], None]
 ) -> None:
-    names = store.names()
-    missing = [task for task in tasks if task.name not in names]
-    if not missing:
-        return
-    warm_up(missing, say)
-    outcome = run_missing(missing, store, engine, costs(missing, store), tell)
-    if outcome.failed:
-        name, why = next(iter(outcome.failed.items()))
-        cell = next(task.cell for task in missing if task.name == name)
-        raise DovetailError(f"{len(outcome.failed)} runs failed; {code_of(cell)}: {why}")
+    if missing:
+        warm_up(missing, say)
+        outcome = run_missing(missing, store, runs_on, costs(missing, store), tell)
+        for name, why in outcome.failed.items():
+            cell = next(task.cell for task in missing if task.name == name)
+            raise DovetailError(f"{len(outcome.failed)} runs failed; {code_of(cell)}: {why}")
 
 
 def _measured(work: Work, cell: Cell) -> Run:
@@ -201,34 +173,23 @@ def _measure(work: Work, cell: Cell, schedule: Schedule) -> Measures:
 
 
 def _line(folder: Folder, cell: Cell, found: Measures, cpu_s: float) -> Run:
-    unknown = [key for key in found if key in folder.about.metrics and not isinstance(found[key], int | float)]
-    unknown += [key for key in found if key in folder.about.curves and isinstance(found[key], int | float)]
-    if unknown:
-        raise InputError(
-            folder.path / "about.toml", 0, f"{unknown[0]!r} is a curve in one place and a metric in another"
-        )
     numbers = {key: value for key in folder.about.metrics if isinstance(value := found.get(key), int | float)}
     curves = {key: value for key in folder.about.curves if isinstance(value := found.get(key), list | tuple)}
     return Run(cell, numbers, cpu_s, code_hash(), __version__, curves)
 
 
-def solved(work: Work, cells: Sequence[Cell], workers: int) -> Iterator[Run]:
+def _solved(work: Work, cells: Sequence[Cell], workers: int) -> Iterator[Run]:
     """Cells that are no replays of a study, each as soon as it is done."""
     if work.folder.about.alone or min(workers, len(cells)) < 2:
         yield from (_solve(work, cell) for cell in cells)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        plainly = (work.folder.name, str(work.traces), str(work.store.path))
-        futures = [pool.submit(_solved, *plainly, asdict(cell)) for cell in cells]
+        futures = [pool.submit(_solve, replace(work, tasks={}), cell) for cell in cells]
         yield from (future.result() for future in as_completed(futures))
 
 
-def _solved(name: str, traces: str, store: str, cell: Mapping[str, Any]) -> Run:
-    """In a worker."""
-    return _solve(Work(find(name), Path(traces), Store(store)), Cell(**cell))
-
-
 def _solve(work: Work, cell: Cell) -> Run:
+    """In a worker, or here."""
     clock = process_time()
     found = work.folder.function("solve")(cell, work)
     spent = process_time() - clock
@@ -254,23 +215,9 @@ def repeated(folder: Folder, traces: Path, runs: Runs) -> tuple[int, list[str]]:
         for run in cheapest:
             again = (_measured if run.cell in work.tasks else _solve)(work, run.cell)
             for key in steady:
-                old, new = run.numbers[key], again.numbers.get(key, float("nan"))
-                if old != new and not (old != old and new != new) and abs(old - new) > 1e-9 * abs(old):
+                old, new = run.numbers[key], again.numbers.get(key, nan)
+                if not isclose(old, new, rel_tol=1e-9) and not (isnan(old) and isnan(new)):
                     differ.append(f"{code_of(run.cell)}: {key} is {new!r}, and {old!r} in runs.csv")
             if any(list(again.curves.get(key, ())) != list(run.curves.get(key, ())) for key in folder.about.curves):
                 differ.append(f"{code_of(run.cell)}: its curves are not those of figure.csv")
     return len(cheapest), differ
-
-
-@contextmanager
-def _variable(value: str) -> Iterator[None]:
-    """The environment variable of the studies set for a while."""
-    old = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = value
-    try:
-        yield
-    finally:
-        if old is None:
-            del os.environ[VARIABLE]
-        else:
-            os.environ[VARIABLE] = old

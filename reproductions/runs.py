@@ -10,10 +10,10 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.errors import InputError
 from dovetail.studies.grid import Cell
 from dovetail.workloads.streams import beside
 from reproductions.folders import Folder
+from reproductions.values import read_lines
 
 CELL: Final = ("trace", "scenario", "span", "policy", "estimate", "seed")
 FACTS: Final = ("cpu_s", "code", "version")
@@ -72,11 +72,11 @@ def code_of(cell: Cell) -> str:
 def read_runs(folder: Folder) -> Runs:
     """The runs of a folder."""
     curves: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for line in _lines(folder.path / "figure.csv", POINT):
+    for line in read_lines(folder.path / "figure.csv", POINT):
         curves.setdefault(line["cell"], {}).setdefault(line["curve"], []).append((float(line["x"]), float(line["y"])))
     columns = (*CELL, *folder.about.metrics, *FACTS)
     found = []
-    for line in _lines(folder.path / "runs.csv", columns):
+    for line in read_lines(folder.path / "runs.csv", columns):
         cell = Cell(**{key: line[key] for key in CELL[:-1]}, seed=int(line["seed"]))
         numbers = {key: float(line[key]) if line[key] else nan for key in folder.about.metrics}
         facts = (float(line["cpu_s"]), line["code"], line["version"])
@@ -111,17 +111,6 @@ def shortest(number: float) -> str:
     if not isfinite(number):
         return "" if number != number else repr(number)
     return f"{number:.0f}" if float(number).is_integer() and abs(number) < 1e15 else repr(float(number))
-
-
-def _lines(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = csv.DictReader(file)
-        if tuple(lines.fieldnames or ()) != tuple(columns):
-            rule = f"its columns are not those that about.toml asks for: {', '.join(columns)}"
-            raise InputError(path, 1, f"{rule}; delete it and run the page again")
-        yield from lines
 
 
 def _write(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

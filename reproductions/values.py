@@ -93,18 +93,18 @@ def _number(content: Content) -> float | None:
     return None if isinstance(content, str) or isnan(content) else content
 
 
-def read_long(path: Path, *more: str) -> Iterator[tuple[Key, dict[str, str]]]:
-    """The lines of a CSV file with the columns table, row, column and `more`. A file that is not there has none."""
+def read_lines(path: Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The lines of a CSV file that has just these columns. A file that is not there has none."""
     if not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
-        if tuple(lines.fieldnames or ()) != (*KEY, *more):
-            raise InputError(path, 1, f"the columns are to be {', '.join((*KEY, *more))}")
+        if tuple(lines.fieldnames or ()) != tuple(columns):
+            raise InputError(path, 1, f"the columns are to be {', '.join(columns)}")
         for line in lines:
             if None in line or None in line.values():
-                raise InputError(path, lines.line_num, f"not {len(KEY) + len(more)} fields")
-            yield (line["table"], line["row"], line["column"]), line
+                raise InputError(path, lines.line_num, f"not {len(columns)} fields")
+            yield line
 
 
 def content_of(text: str) -> Content:
@@ -120,8 +120,8 @@ def read_printed(folder: Path) -> dict[Key, Content]:
     files = [path for path in sorted(folder.glob("*.csv")) if path.stem not in ("runs", "figure", "carried")]
     found: dict[Key, Content] = {}
     for path in files:
-        for key, line in read_long(path, "printed"):
-            if key in found:
+        for line in read_lines(path, (*KEY, "printed")):
+            if (key := _key(line)) in found:
                 raise InputError(path, 0, f"{key} is there twice")
             found[key] = content_of(line["printed"])
     return found
@@ -129,5 +129,9 @@ def read_printed(folder: Path) -> dict[Key, Content]:
 
 def read_carried(folder: Path) -> dict[Key, Value]:
     """Values of a folder whose runs were not kept, with the version that made them."""
-    lines = read_long(folder / "carried.csv", "value", "version")
-    return {key: Value(content_of(line["value"]), line["version"], "carried") for key, line in lines}
+    lines = read_lines(folder / "carried.csv", (*KEY, "value", "version"))
+    return {_key(line): Value(content_of(line["value"]), line["version"], "carried") for line in lines}
+
+
+def _key(line: Mapping[str, str]) -> Key:
+    return line["table"], line["row"], line["column"]

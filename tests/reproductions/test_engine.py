@@ -19,7 +19,7 @@ from reproductions import claims
 from reproductions.__main__ import app
 from reproductions.folders import Claim, Folder, every, find
 from reproductions.pages import content, index, rendered, summary
-from reproductions.running import Wanted, Work, older, prepare, repeated, run
+from reproductions.running import Work, older, prepare, repeated, run
 from reproductions.runs import Runs, read_runs, shortest, write_runs
 from reproductions.values import Value, Values
 from tests.conftest import ROOT
@@ -130,15 +130,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return find("small", home)
 
 
-def ran(folder: Folder, wanted: Wanted = Wanted()) -> int:  # noqa: B008 - frozen
-    store = Store(folder.path.parent / "store")
-    work = prepare(folder, Path(), store)
-    return run(work, Engine(lambda: ThreadPoolExecutor(1), 1, 0.5, 2), wanted, print)
+def ran(folder: Folder, only: str = "*", again: bool = False) -> int:
+    with pytest.MonkeyPatch.context() as patch:  # in this process: no pool to wait for
+        patch.setattr("reproductions.running.engine", lambda *_: Engine(lambda: ThreadPoolExecutor(1), 1, 0.5, 2))
+        patch.setenv("DOVETAIL_TRACES", ".")
+        return run(prepare(folder, Path(), Store(folder.path.parent / "store")), "local", 1, only, again, print)
 
 
 def test_runs_are_added_to_what_is_there(folder: Folder) -> None:
-    assert ran(folder, Wanted("made|*|easy|*")) == 1
-    assert ran(folder, Wanted("own|*")) == 2
+    assert ran(folder, "made|*|easy|*") == 1
+    assert ran(folder, "own|*") == 2
     first = (folder.path / "runs.csv").read_bytes()
     assert ran(folder) == 1
     assert ran(folder) == 0
@@ -157,7 +158,7 @@ def test_older_runs_are_told_and_repeated_on_demand(folder: Folder) -> None:
     write_runs(folder, [replace(run, code="old") for run in read_runs(folder)])
     assert len(older(read_runs(folder))) == 4
     assert ran(folder) == 0
-    assert ran(folder, Wanted(again=True)) == 4
+    assert ran(folder, again=True) == 4
     assert older(read_runs(folder)) == []
 
 
