@@ -30,6 +30,7 @@ from tests.conftest import ROOT, TRACES
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OTHERS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 OTHERS.append(ROOT / "src" / "dovetail" / "kernels" / "README.md")
+OTHERS.extend(sorted((ROOT / "reproductions").rglob("README.md")))
 LOG = TRACES / "archive" / "KTH-SP2-1996-2.swf.gz"
 LOGS = [
     LOG,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli import check, compare, deadline, papers, policies, predict, replay, report, study, workload
+from dovetail.cli import check, compare, deadline, policies, predict, replay, report, study, workload
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 from dovetail.version import __version__
@@ -27,7 +27,6 @@ app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
-app.add_typer(papers.app, name="papers")
 app.add_typer(predict.app, name="predict")
 app.add_typer(deadline.app, name="deadline")
 

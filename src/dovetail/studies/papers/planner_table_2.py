@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import isnan
 from typing import Any, Final
 
-from dovetail.studies.papers.list_tables import KNOWN
 from dovetail.studies.papers.page import LOGS, Page, Runs, bullets, filled, grid, made_with
 from dovetail.studies.papers.planner_figures import figures
 from dovetail.studies.papers.planner_runs import (
@@ -31,6 +30,7 @@ from dovetail.studies.papers.tables import ESTIMATES, METRICS, TABLE_2, TABLE_2_
 
 NAME: Final = "planner-table-2"
 NOT_RUN: Final = "not run"
+KNOWN: Final = {"runtime": "run time known", "limit": "limit as the estimate"}
 ORDER: Final = ("af_s", "awf_s", "bsld", "p2sf_s")
 
 
@@ -91,7 +91,7 @@ Table 2 of "CP" (Goponenko, Lamar, Allan, Brandt and Dechev, Job Scheduling for 
 Programming vs. Backfilling Approaches, DEBS 2024) in full, beside ours, on five of its six traces
 ({UNAVAILABLE} could not be had). Where the paper has CP Optimizer, with up to 20 s for each pass on a machine of
 32 cores, we have the [planner](../planner.md), on one core. The rows of list scheduling are looked at more closely in
-[cp-table-2](cp-table-2.md).
+[cp-table-2](../../reproductions/cp_table_2/README.md).
 
 {gap}
 
@@ -225,7 +225,7 @@ _MATRICES: Final = """
 
 Each cell: printed, where the paper has it, then ours with all jobs counted and with the authors' counting. Equal
 keys of our list policies go to the earlier submit; the authors' simulator has other rules for them
-([cp-table-2](cp-table-2.md) has both).
+([cp-table-2](../../reproductions/cp_table_2/README.md) has both).
 """
 
 
@@ -283,7 +283,8 @@ def _lost() -> str:
     return f"""
 ## Cells that cannot be read for sure
 
-The text of CP at hand was read by machine from the printed page. Where [Table II of Packing](packing-table-2.md)
+The text of CP at hand was read by machine from the printed page. Where [Table II of
+Packing](../../reproductions/packing_table_2/README.md)
 has the same cell, it shows that a `%` stands for a lost second digit: `9%` is 96, `7%` is 77. So CP-AWF on KTH-SP2
 with run times known is 90 to 99, and CP-BSLD on CTC-SP2 with limits probably 20 to 29: lower than the 43 that is
 the best number that can be read there.
