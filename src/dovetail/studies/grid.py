@@ -35,8 +35,7 @@ MOST_CELLS = 1_000_000
 """Cells of a study: more would not end in a year."""
 
 NOT_USED = (
-    "engine/contract.py", "engine/fairstart.py", "kernels/comparators.py", "metrics/comparison.py", "metrics/groups.py",
-    "optimize/search.py",
+    "engine/contract.py", "engine/fairstart.py", "metrics/comparison.py", "metrics/groups.py",
 )  # fmt: skip
 """Files in ROOMS that no run uses."""
 

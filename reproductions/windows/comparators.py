@@ -1,8 +1,8 @@
 """One planning window, arranged outside of a replay: by the planner's own search, and by others to measure it against.
 
-All of them use the same decoder and begin with the best list plan or the plan that stands (PLACE). Each returns how
-many candidates it decoded; the answer is in BEST_ORDER and BEST_AT. This is the only file that calls the kernels of
-the planner from outside of it.
+All of them use the same decoder and begin with the best list plan or the plan that stands. Each returns how many
+candidates it decoded; the answer is in BEST_ORDER and BEST_AT. These are kernels outside of the package, and they are
+kept on disk all the same: Numba notices an edit of this file, and the cache has a name made from all others.
 """
 
 from __future__ import annotations

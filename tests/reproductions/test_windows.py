@@ -7,18 +7,17 @@ from functools import cache
 
 import numpy as np
 import pytest
-from benchmarks.small_windows import coarse, cut
-from benchmarks.windows import Passes, passes
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.optimize.cpsat import solve
 from dovetail.optimize.objective import OBJECTIVES, Bsld, parse
 from dovetail.optimize.problem import Problem, alone, check, decode
-from dovetail.optimize.search import METHODS, Method, search
 from dovetail.policies.planner import Planner
 from dovetail.policies.solver import problem_of
-from tests.conftest import needs_traces
+from reproductions.windows.cutting import Passes, passes, small
+from reproductions.windows.search import METHODS, Method, search
+from tests.conftest import TRACES, needs_traces
 from tests.optimize.brute import best_order, random_problem
 from tests.optimize.test_cpsat import window
 from tests.policies.test_planner import starts_of, watched
@@ -28,7 +27,7 @@ REGULAR = ("af", "awf", "bsld")
 
 @cache
 def kth() -> Passes:
-    return passes("KTH-SP2", "runtime")
+    return passes(TRACES / "papers" / "KTH-SP2.swf.gz", "runtime")
 
 
 def list_plans(problem: Problem) -> list[list[int]]:
@@ -61,8 +60,8 @@ def test_random_windows_reach_the_proved_optimum(name: str) -> None:
 @needs_traces
 @pytest.mark.parametrize("name", REGULAR)
 def test_real_windows_reach_the_proved_optimum(name: str) -> None:
-    """On a coarser clock, where CP-SAT proves quickly; benchmarks/small_windows.py has 1,000 of them."""
-    windows = [coarse(problem) for _, problem in cut(kth(), 40, seed=3)]
+    """On a coarser clock, where CP-SAT proves quickly; the page has 1,000 of them."""
+    windows = list(small(kth(), 40, seed=3))
     assert max(len(problem) for problem in windows) == 8
     assert sum(is_optimum(problem, name, seed) for seed, problem in enumerate(windows)) >= 36
 
@@ -199,7 +198,7 @@ def test_rounds_never_lose_the_best_plan_of_jobs_still_to_come() -> None:
         assert found.solution.value == values[-1]
 
 
-def test_a_term_that_nobody_can_better_is_left_out() -> None:
+def test_a_term_that_no_plan_can_better_is_left_out() -> None:
     alone = random_problem(np.random.default_rng(0), 1)
     now = np.array([alone.now])
     free = replace(alone, times=now, free=np.array([alone.processors]), arrive=now, earliest=now)

@@ -1,6 +1,6 @@
 """The planner's search as a solver of one problem, and three others that use the same decoder, to measure it against.
 
-PaSF is minimised among the schedules in which nobody idles on purpose.
+PaSF is minimised among the schedules without idling on purpose.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.kernels import comparators as kernels
 from dovetail.kernels import run as layout
-from dovetail.kernels.comparators import Window, new_window
 from dovetail.kernels.search import BEST_AT, BEST_ORDER, FROM, STOOD
 from dovetail.model.workload import Ints
 from dovetail.optimize.objective import Objective, Sum
 from dovetail.optimize.problem import NEVER, Problem, Solution, decode
 from dovetail.optimize.terms import COLD, HOT, MOST_DECODES, plan_rule
+from reproductions.windows import comparators as kernels
+from reproductions.windows.comparators import Window, new_window
 
 Method = Literal["anneal", "tabu", "genetic", "random"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -117,7 +117,7 @@ def _window(problem: Problem, objective: Objective, seed: int) -> Window:
         # The kernels take each term relative to its value in the FCFS plan.
         fcfs = decode(problem, np.argsort(problem.arrive, kind="stable").tolist())
         scaled = [(weight * part.value(problem, fcfs), part) for weight, part in objective.parts]
-        objective = Sum(tuple(each for each in scaled if each[0] > 0) or objective.parts)  # 0: nobody can do better
+        objective = Sum(tuple(each for each in scaled if each[0] > 0) or objective.parts)  # 0: no plan does better
     blocks = np.ascontiguousarray(problem.times[taken])
     rule = plan_rule(objective, window=n, seed=seed)
     return new_window(rule, problem.now, problem.processors, jobs, release, blocks, problem.weight)
