@@ -60,13 +60,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             1800,
         ),
         Reproduction(
-            "quantiles",
-            PACKING,
-            "beside Table III: our predictor, settings chosen on the first half of each trace",
-            "as far as it was run: its page says which of 5 traces; BW201911 could not be had",
-            20_000,
-        ),
-        Reproduction(
             "packing-figure-3",
             PACKING,
             "Fig. 3: jobs, job areas and wait areas by job area on SDSC-SP2",
