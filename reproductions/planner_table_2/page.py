@@ -90,10 +90,13 @@ def queue_lengths(schedule: Schedule) -> Ints:
 def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
     """A table for each trace and estimate with a row for each policy, and what is said of the figures."""
     found: dict[Key, Content] = {}
+    whole = all(runs.get(log, one, estimate) for log, estimate, one in study_runs())
     for run in runs:
         base = runs.get(run.cell.trace, BASE, run.cell.estimate)
         if base:
             found |= _row(run, base, printed)
+            # Times of several machines do not compare: they are shown when all runs have been made again.
+            found |= _times(run) if whole else {}
     known = {(run.cell.trace, run.cell.policy): run for run in runs if run.cell.estimate == "runtime"}
     for said, (metric, ours, *others) in SAID.items():
         for log in LOGS:
@@ -130,20 +133,24 @@ SAID: Final = {
 
 
 def _row(run: Run, base: Run, printed: Mapping[Key, Content]) -> dict[Key, Content]:
-    """Of one run: metrics in per cent of the base, or as they are of the base itself; the longest wait; costs."""
+    """Of one run: metrics in per cent of the base, or as they are of the base itself, and the longest wait."""
     table, policy = f"{run.cell.trace}, {run.cell.estimate}", run.cell.policy
     found: dict[str, Content] = {}
     for metric, key in METRICS.items():
         for title, name in ((metric, key), (f"{metric}, authors", f"{key}_but_last")):
             found[title] = run.numbers[name] / (1 if run is base else base.numbers[name] / 100)
     found["longest wait"] = run.numbers["max_wait_s"] / (1 if run is base else base.numbers["max_wait_s"])
-    costs = [run.numbers[f"{kind}_{at}_ms"] for kind in ("pass", "search") for at in ("p50", "p99")]
-    found |= dict(zip(COSTS, (run.cpu_s, *costs), strict=True))
     if own := own_metric(policy):
         known = best(printed, f"{own}, {run.cell.estimate}", run.cell.trace).percent
         sides = [float(found[title]) for title in (own, f"{own}, authors")]
         found["below"] = ", ".join(dict.fromkeys(below(ours, known) for ours in sides))
     return {(table, policy, column): content for column, content in found.items()}
+
+
+def _times(run: Run) -> dict[Key, Content]:
+    times = [run.numbers[f"{kind}_{at}_ms"] for kind in ("pass", "search") for at in ("p50", "p99")]
+    table = f"{run.cell.trace}, {run.cell.estimate}"
+    return {(table, run.cell.policy, name): one for name, one in zip(COSTS, (run.cpu_s, *times), strict=True)}
 
 
 def own_metric(policy: str) -> str:
@@ -183,14 +190,23 @@ def asked(log: str, estimate: str) -> list[str]:
     return [*PAPER, *(one for one in tried if one in planners(own_metric(one), log)), *offline]
 
 
+def study_runs() -> list[tuple[str, str, str]]:
+    """All runs of the study: trace, estimate and policy."""
+    return [(log, how, one) for log in LOGS for how in ESTIMATES for one in (BASE, *asked(log, how))]
+
+
 def counts(values: Values) -> dict[str, int]:
     """Of all runs of the study, those that are not there; and how the planner's defaults fare on their own metrics."""
-    cells = [(f"{log}, {estimate}", one) for log in LOGS for estimate in ESTIMATES for one in asked(log, estimate)]
-    missing = sum(values.number(*cell, "AF") is None for cell in cells)
+    missing = sum(values.number(f"{log}, {estimate}", one, "AF") is None for log, estimate, one in study_runs())
     rows = [facts(values, metric, f"plan-{metric.lower()}")[2:5] for metric in METRICS]
     yes, rounding, no = (sum(int(row[place]) for row in rows) for place in range(3))
-    runs = len(cells) + len(LOGS) * len(ESTIMATES)
-    return {"runs": runs, "missing": missing, "compared": yes + rounding + no, "yes": yes, "rounding": rounding}
+    return {
+        "runs": len(study_runs()),
+        "missing": missing,
+        "compared": yes + rounding + no,
+        "yes": yes,
+        "rounding": rounding,
+    }
 
 
 def facts(values: Values, metric: str, policy: str) -> list[str]:

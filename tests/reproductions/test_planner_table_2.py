@@ -98,8 +98,8 @@ def test_a_run_takes_the_place_of_what_is_carried() -> None:
     values = Values({key: Value(one, "", "run") for key, one in found.items()}, PRINTED)
     row = page.diagonal(values, "AF", "limit")[0]
     assert row[:5] == ["KTH-SP2", "`plan-af`", "74 (CP-AF)", "74", f"{percent:.1f}"]
-    assert row[6:9] == [found["KTH-SP2, limit", "plan-af", "below"], "1.00", "2.5"]
-    assert page.counts(values)["missing"] == 150 - 10 - 1
+    assert row[6:9] == [found["KTH-SP2, limit", "plan-af", "below"], "1.00", ""]
+    assert page.counts(values)["missing"] == 150 - 2
 
 
 def test_the_page_shows_what_the_study_asks_for() -> None:
