@@ -29,8 +29,6 @@ class Reproduction:
     """How much of it: all, or which part."""
     takes_s: int
     """About how long it takes from an empty store, on two cores."""
-    page_name: str = ""
-    """What its page is called; default: as it is."""
 
     @property
     def study(self) -> Path | None:
@@ -41,7 +39,7 @@ class Reproduction:
     @property
     def page(self) -> str:
         """The file name of its page; the committed ones are in docs/results."""
-        return f"{self.page_name or self.name}.md"
+        return f"{self.name}.md"
 
 
 REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
@@ -62,13 +60,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             1800,
         ),
         Reproduction(
-            "quantiles",
-            PACKING,
-            "beside Table III: our predictor, settings chosen on the first half of each trace",
-            "as far as it was run: its page says which of 5 traces; BW201911 could not be had",
-            20_000,
-        ),
-        Reproduction(
             "packing-figure-3",
             PACKING,
             "Fig. 3: jobs, job areas and wait areas by job area on SDSC-SP2",
@@ -81,14 +72,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "Table 2: BSLD, AF, AWF and P2SF, the rows of list scheduling",
             "5 of 6 traces in full; BW201911 could not be had; no rows of the solver",
             80,
-        ),
-        Reproduction(
-            "planner-table-2",
-            CP,
-            "Table 2 and Figs. 2 to 7: the planner where the paper has the solver",
-            "5 of 6 traces in full; BW201911 could not be had; off-line schedules of KTH-SP2",
-            14_400,
-            "planner",
         ),
         Reproduction(
             "dbf-tables",

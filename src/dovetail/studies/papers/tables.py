@@ -95,31 +95,6 @@ TABLE_2: Final = _table(
     },
 )  # fmt: skip
 
-TABLE_2_CP: Final = _table(
-    "Table 2 of CP",
-    "List-REG",
-    {
-        "List-REG": "list-reg", "CP-BSLD": "plan-bsld", "CP-AF": "plan-af", "CP-AWF": "plan-awf",
-        "CP-P2SF": "plan-p2sf",
-    },
-    """
-    bsld   CP-BSLD   32  18   27  15  23   8   38  2%   45  25   6  2%
-    af_s   CP-AF     76  54   70  48  78  53   74  49   91  52  71  47
-    awf_s  CP-AWF    9%  86   78  89  97  98   91  81   73  87  95  9%6%
-    p2sf_s CP-P2SF 929, 138  151 125 107 103  949 130  122 130 110  17%
-    """,
-    0,
-    # Section 5.4 says that CP-P2SF improves on List-REG by 8 % on KTH-SP2. The other two are all there, and more.
-    # No other source has these rows: a lost digit stays lost.
-    {"p2sf_s CP-P2SF runtime KTH-SP2": 92, "p2sf_s CP-P2SF limit KTH-SP2": 94, "awf_s CP-AWF limit BW201911": 96},
-)  # fmt: skip
-"""Its rows of the solver, beside what we compare with them. Where a digit is lost the text has the first and a % for
-the second ("9%" is 96 and "7%" is 77 where Table II of Packing has the cell too)."""
-
-P2SF_PLUS: Final = {"KTH-SP2": 90.0, "SDSC-SP2": 97.0, "SDSC-BLUE": 99.5}
-"""P2SF of CP-P2SF+ with the run time known, from the words of Section 5.4 of CP: by about 10 %, by 3 %, by less than
-0.5 % lower than List-REG. On all other traces it is higher than List-REG."""
-
 TABLE_II: Final = _table(
     "Table II of Packing",
     "JustBF",

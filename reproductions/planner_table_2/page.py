@@ -1,0 +1,398 @@
+"""Table 2 of CP and what it says of its Figs. 2 to 7, with our planner where the paper has CP Optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import isnan
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from dovetail.arrays import Ints
+from dovetail.metrics import Outcomes, af_s, awf_s, bsld, pasf_s, timeline
+from dovetail.model.schedule import Schedule
+from dovetail.optimize.window.bounds import awf_bound_s
+from dovetail.reports.curves import DAY, binned, edges, middles
+from reproductions.claims import NO, NOT_RUN, PART, YES, Judged
+from reproductions.runs import Points, Run, Runs
+from reproductions.values import Content, Key, NotRunError, Values
+
+LOGS: Final = ("KTH-SP2", "CTC-SP2", "SDSC-SP2", "SDSC-BLUE", "CEA-Curie")
+ESTIMATES: Final = {"runtime": "run time known", "limit": "limit as the estimate"}
+METRICS: Final = {"AF": "af_s", "AWF": "awf_s", "BSLD": "bsld", "P2SF": "p2sf_s"}
+BASE: Final = "list-reg"
+PAPER: Final = {
+    "list-spf": "List-SPF", "list-saf": "List-SAF", "list-sjf": "List-SJF", "list-laf": "List-LAF", "easy": "EASY",
+    "plan-af": "CP-AF", "plan-awf": "CP-AWF", "plan-bsld": "CP-BSLD", "plan-p2sf": "CP-P2SF",
+}  # fmt: skip
+"""Our policies, and the rows of the published table that they are compared with."""
+TRIED: Final = {
+    "starve=7d": ("SDSC-SP2", "SDSC-BLUE"), "starve=58h": ("CEA-Curie",),
+    "starve=none": ("KTH-SP2", "CTC-SP2", "SDSC-SP2"), "foresight=0": ("KTH-SP2", "CTC-SP2"),
+    "foresight=0,starve=7d": ("SDSC-SP2", "SDSC-BLUE"), "foresight=0,starve=58h": ("CEA-Curie",),
+}  # fmt: skip
+"""Other settings of the planner, and the traces that each was tried on; `foresight` for BSLD only, none for P2SF."""
+LONGEST: Final = 2.0
+"""The longest wait may be this multiple of that of the base."""
+COSTS: Final = ("CPU, s", "pass p50, ms", "pass p99, ms", "search p50, ms", "search p99, ms")
+LONG_QUEUE: Final = 30
+"""Waiting jobs: KTH-SP2 mostly stays below, says the text of Fig. 7."""
+
+
+def planners(metric: str, log: str = "") -> list[str]:
+    """The policies that plan for a metric, on one trace or on any: the default settings come first."""
+    name = f"plan-{metric.lower()}"
+    order = ("starve=none", "foresight=0", "starve=7d", "foresight=0,starve=7d", "starve=58h", "foresight=0,starve=58h")
+    some = [one for one in order if log in ("", *TRIED[one]) and ("foresight" not in one or metric == "BSLD")]
+    return [name, *(f"{name}:{one}" for one in some if metric != "P2SF")]
+
+
+# From schedules to numbers.
+
+
+def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float | Points]:
+    """The metrics without the one job that ends last, as the authors' script has them; and what the figures need."""
+    kept = schedule.end < schedule.end.max()
+    jobs = Outcomes(schedule.workload.size[kept], schedule.workload.runtime[kept], schedule.wait[kept])
+    found: dict[str, float | Points] = {
+        "bsld_but_last": bsld(jobs), "af_s_but_last": af_s(jobs), "awf_s_but_last": awf_s(jobs),
+        "p2sf_s_but_last": pasf_s(jobs),
+    }  # fmt: skip
+    if schedule.estimate == "runtime" and schedule.policy == BASE:
+        found["awf_bound_s"] = awf_bound_s(schedule.workload, by_size=True)
+    if schedule.estimate == "runtime" and schedule.policy in (BASE, "list-saf", "plan-af"):
+        line = timeline(schedule)
+        quarters = np.linspace(schedule.arrive.min(), schedule.arrive.max(), 5).astype(np.int64)
+        means = binned(line.times, line.queue_jobs, quarters).tolist()
+        found |= {f"queue_{place}": mean for place, mean in enumerate(means, 1)}
+        weeks = edges(line.times, 7 * DAY)
+        days, jobs_waiting = middles(weeks) / DAY, binned(line.times, line.queue_jobs, weeks)
+        found["queue"] = list(zip(days.tolist(), jobs_waiting.tolist(), strict=True))
+    if schedule.estimate == "runtime" and schedule.policy == "plan-p2sf":
+        waiting = np.sort(queue_lengths(schedule))
+        found["long_queue"] = float(np.mean(waiting >= LONG_QUEUE))
+        at = np.unique(np.rint(np.geomspace(1, max(int(waiting[-1]), 100), 120)))
+        shares = np.searchsorted(waiting, at, side="right") / len(waiting)
+        found["lengths"] = list(zip(at.tolist(), (100 * shares).tolist(), strict=True))
+    return found
+
+
+def queue_lengths(schedule: Schedule) -> Ints:
+    """How many jobs wait in each pass: those that have arrived by then and have not started before."""
+    moments = np.unique(np.concatenate([schedule.arrive, schedule.end]))
+    arrived = np.searchsorted(np.sort(schedule.arrive), moments, side="right")
+    return arrived - np.searchsorted(np.sort(schedule.start), moments, side="left")
+
+
+# From numbers to values.
+
+
+def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
+    """A table for each trace and estimate with a row for each policy, and what is said of the figures."""
+    found: dict[Key, Content] = {}
+    whole = all(runs.get(log, one, estimate) for log, estimate, one in study_runs())
+    for run in runs:
+        base = runs.get(run.cell.trace, BASE, run.cell.estimate)
+        if base:
+            found |= _row(run, base, printed)
+            # Times of several machines do not compare: they are shown when all runs have been made again.
+            found |= _times(run) if whole else {}
+    known = {(run.cell.trace, run.cell.policy): run for run in runs if run.cell.estimate == "runtime"}
+    for said, (metric, ours, *others) in SAID.items():
+        for log in LOGS:
+            one, *two = (known.get((log, policy)) for policy in (ours, *others))
+            if one and all(two):
+                least = min(other.numbers[METRICS[metric]] for other in two if other)
+                found[said, "", log] = 100 * one.numbers[METRICS[metric]] / least
+    for (log, policy), run in known.items():
+        if policy == BASE:
+            found["no schedule is below", "", log] = 100 * run.numbers["awf_bound_s"] / run.numbers["awf_s"]
+        if policy == "plan-p2sf":
+            found["passes with 30 or more", "", log] = 100 * run.numbers["long_queue"]
+            found |= {("Fig. 7", log, f"{x:g}"): y for x, y in run.curves["lengths"]}
+            plus = printed.get(("P2SF, runtime", "CP-P2SF+", log))
+            if isinstance(plus, float) and (base := known.get((log, BASE))):
+                share = 1e4 * run.numbers["p2sf_s"] / base.numbers["p2sf_s"] / plus
+                found["P2SF of plan-p2sf over CP-P2SF+", "", log] = share
+        if log == "SDSC-SP2" and policy in (BASE, "list-saf", "plan-af"):
+            found |= {("Fig. 5", policy, repr(x)): y for x, y in run.curves["queue"]}
+            found |= {("queue", policy, f"{part}"): run.numbers[f"queue_{part}"] for part in range(1, 5)}
+            found["utilization", "", policy] = 100 * run.numbers["utilization"]
+    return found
+
+
+SAID: Final = {
+    "AWF of plan-awf over list-laf": ("AWF", "plan-awf", "list-laf"),
+    "BSLD of list-saf over list-sjf": ("BSLD", "list-saf", "list-sjf"),
+    "BSLD of plan-bsld over list-spf": ("BSLD", "plan-bsld", "list-spf"),
+    "BSLD of plan-bsld over the better list": ("BSLD", "plan-bsld", "list-spf", "list-saf"),
+    "AWF of list-saf over list-sjf": ("AWF", "list-saf", "list-sjf"),
+    "AWF of plan-af over list-saf": ("AWF", "plan-af", "list-saf"),
+}
+"""Ratios in per cent that claims are about: metric, policy, and what it is divided by, of two the better."""
+
+
+def _row(run: Run, base: Run, printed: Mapping[Key, Content]) -> dict[Key, Content]:
+    """Of one run: metrics in per cent of the base, or as they are of the base itself, and the longest wait."""
+    table, policy = f"{run.cell.trace}, {run.cell.estimate}", run.cell.policy
+    found: dict[str, Content] = {}
+    for metric, key in METRICS.items():
+        for title, name in ((metric, key), (f"{metric}, authors", f"{key}_but_last")):
+            found[title] = run.numbers[name] / (1 if run is base else base.numbers[name] / 100)
+    found["longest wait"] = run.numbers["max_wait_s"] / (1 if run is base else base.numbers["max_wait_s"])
+    if own := own_metric(policy):
+        known = best(printed, f"{own}, {run.cell.estimate}", run.cell.trace).percent
+        sides = [float(found[title]) for title in (own, f"{own}, authors")]
+        found["below"] = ", ".join(dict.fromkeys(below(ours, known) for ours in sides))
+    return {(table, policy, column): content for column, content in found.items()}
+
+
+def _times(run: Run) -> dict[Key, Content]:
+    times = [run.numbers[f"{kind}_{at}_ms"] for kind in ("pass", "search") for at in ("p50", "p99")]
+    table = f"{run.cell.trace}, {run.cell.estimate}"
+    return {(table, run.cell.policy, name): one for name, one in zip(COSTS, (run.cpu_s, *times), strict=True)}
+
+
+def own_metric(policy: str) -> str:
+    """The metric that a policy plans for; empty if it is no planner."""
+    name = policy.partition(":")[0]
+    return name.removeprefix("plan-").upper() if name.startswith("plan-") else ""
+
+
+def below(ours: float, published: float) -> str:
+    """Whether ours is below a published whole number: `yes` if rounding cannot explain it."""
+    return "yes" if ours < published - 0.5 else "by rounding" if ours < published else "no"
+
+
+class Published(NamedTuple):
+    """The lowest published value of a metric on a trace, of which method, and whether another is not legible."""
+
+    percent: float
+    method: str
+    lost: bool
+
+
+def best(printed: Mapping[Key, Content], table: str, log: str) -> Published:
+    """Of all rows of Table 2 and, where the text gives its value, CP-P2SF+."""
+    cells = {key[1]: one for key, one in printed.items() if (key[0], key[2]) == (table, log)}
+    legible = {"List-REG": 100.0} | {row: one for row, one in cells.items() if isinstance(one, float)}
+    method = min(legible, key=lambda row: legible[row])
+    return Published(legible[method], method, len(legible) < len({"List-REG", *cells}))
+
+
+# From values to the page.
+
+
+def asked(log: str, estimate: str) -> list[str]:
+    """All policies of the study but the base."""
+    tried = [f"plan-{metric}:{one}" for one in TRIED for metric in ("af", "awf", "bsld")]
+    offline = [f"offline-{metric.lower()}" for metric in METRICS] if (log, estimate) == ("KTH-SP2", "runtime") else []
+    return [*PAPER, *(one for one in tried if one in planners(own_metric(one), log)), *offline]
+
+
+def study_runs() -> list[tuple[str, str, str]]:
+    """All runs of the study: trace, estimate and policy."""
+    return [(log, how, one) for log in LOGS for how in ESTIMATES for one in (BASE, *asked(log, how))]
+
+
+def counts(values: Values) -> dict[str, int]:
+    """Of all runs of the study, those that are not there; and how the planner's defaults fare on their own metrics."""
+    missing = sum(values.number(f"{log}, {estimate}", one, "AF") is None for log, estimate, one in study_runs())
+    rows = [facts(values, metric, f"plan-{metric.lower()}")[2:5] for metric in METRICS]
+    yes, rounding, no = (sum(int(row[place]) for row in rows) for place in range(3))
+    return {
+        "runs": len(study_runs()),
+        "missing": missing,
+        "compared": yes + rounding + no,
+        "yes": yes,
+        "rounding": rounding,
+    }
+
+
+def facts(values: Values, metric: str, policy: str) -> list[str]:
+    """A row of the summary: in how many cells a policy is below what is published, and the longest wait of all."""
+    tables = [f"{log}, {estimate}" for log in LOGS for estimate in ESTIMATES if policy in planners(metric, log)]
+    told = [verdict for table in tables if (verdict := _text(values, table, policy, "below"))]
+    waits = [values.number(table, policy, "longest wait") for table in tables]
+    worst = max((wait for wait in waits if wait is not None), default=None)
+    fared = [sum(one.split(", ")[0] == word for one in told) for word in ("yes", "by rounding", "no")]
+    return [metric, f"`{policy}`", *map(str, fared), str(len(tables) - len(told)), multiple(worst)]
+
+
+def summary(values: Values) -> list[list[str]]:
+    """The summary of all planners."""
+    return [facts(values, metric, policy) for metric in METRICS for policy in planners(metric)]
+
+
+def diagonal(values: Values, metric: str, estimate: str) -> list[list[str]]:
+    """The planner's policies for one metric against what is published of it."""
+    rows = []
+    for log in LOGS:
+        known = best(values.printed, f"{metric}, {estimate}", log)
+        beside = [f"{known.percent:g} ({known.method}){'*' * known.lost}", _printed(values, metric, estimate, log)]
+        for policy in planners(metric, log):
+            table = f"{log}, {estimate}"
+            shown = [_form(values, table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
+            rest = [*shown, _text(values, table, policy, "below"), *_costs(values, table, policy)]
+            rows.append([log, f"`{policy}`", *beside, *(rest if shown[0] else ["not run", *[""] * 6])])
+    return rows
+
+
+def _printed(values: Values, metric: str, estimate: str, log: str, row: str = "") -> str:
+    found = values.printed.get((f"{metric}, {estimate}", row or f"CP-{metric}", log), "")
+    return found if isinstance(found, str) else f"{found:g}"
+
+
+def _costs(values: Values, table: str, policy: str) -> list[str]:
+    cpu, *ms = (values.number(table, policy, title) for title in COSTS)
+    times = [milliseconds(one) for one in ms]
+    wait = multiple(values.number(table, policy, "longest wait"))
+    return [wait, "" if cpu is None else f"{cpu:.1f}", f"{times[0]} / {times[1]}", f"{times[2]} / {times[3]}"]
+
+
+def milliseconds(value: float | None) -> str:
+    """With two digits that count."""
+    if value is None or isnan(value):
+        return "-"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+
+
+def multiple(value: float | None) -> str:
+    """Of the longest wait of the base; bold above LONGEST."""
+    return "" if value is None else f"{value:.2f}" if value <= LONGEST else f"**{value:.2f}**"
+
+
+def not_reached(values: Values) -> list[list[str]]:
+    """The cells in which no settings within the bound on waits are surely below what is published, and all tried."""
+    rows = []
+    for metric in METRICS:
+        for estimate, words in ESTIMATES.items():
+            for log in LOGS:
+                table, known = f"{log}, {estimate}", best(values.printed, f"{metric}, {estimate}", log).percent
+                tried = [policy for policy in planners(metric, log) if values.number(table, policy, metric) is not None]
+                waits = {policy: values.need(table, policy, "longest wait") for policy in tried}
+                safe = [_text(values, table, policy, "below") for policy in tried if waits[policy] <= LONGEST]
+                if tried and not any(one.startswith("yes") for one in safe):
+                    told = [f"`{p}` {values.need(table, p, metric):.1f} ({multiple(waits[p])})" for p in tried]
+                    rows.append([metric, words, log, f"{known:g}", ", ".join(told)])
+    return rows
+
+
+def matrix(values: Values, log: str, estimate: str) -> list[list[str]]:
+    """Every policy on every metric: printed, ours with all jobs counted, and with the authors' counting."""
+    table = f"{log}, {estimate}"
+    rows = []
+    for policy in asked(log, estimate):
+        row = PAPER.get(policy, "")
+        cells = []
+        for metric in METRICS:
+            known = _printed(values, metric, estimate, log, row or "-")
+            ours = [_form(values, table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
+            cells.append(" · ".join(filter(None, [known and f"*{known}*", *(ours if ours[0] else ["not run"])])))
+        rest = _costs(values, table, policy) if values.number(table, policy, "AF") is not None else [""] * 4
+        rows.append([f"`{policy}` ({row})" if row else f"`{policy}`", *cells, *rest])
+    return rows
+
+
+def _form(values: Values, table: str, row: str, column: str, form: str) -> str:
+    number = values.number(table, row, column)
+    return "" if number is None else format(number, form)
+
+
+def _text(values: Values, table: str, row: str, column: str) -> str:
+    found = values.ours.get((table, row, column))
+    return "" if found is None else str(found.content)
+
+
+# What the paper says of its figures: all with run times known.
+
+
+def _by_log(values: Values, what: str) -> dict[str, float]:
+    """`list-laf AWF`: a metric of a policy; else a table of values by trace."""
+    policy, _, metric = what.partition(" ")
+    keys = {log: (f"{log}, runtime", policy, metric) if metric in METRICS else (what, "", log) for log in LOGS}
+    return {log: number for log, key in keys.items() if (number := values.number(*key)) is not None}
+
+
+def listed(
+    values: Values,
+    what: str,
+    words: str = "{}",
+    above: float = -np.inf,
+    below: float = np.inf,
+    among: Sequence[str] = LOGS,
+    shown: Sequence[str] = LOGS,
+    over: str = "",
+    also: str = "",
+    digits: int = 1,
+) -> Judged:
+    """Whether numbers by trace are within bounds, those of `what` in per cent of `over`, if that is given."""
+    found = _by_log(values, what)
+    other = _by_log(values, over) if over else dict.fromkeys(found, 100.0)
+    good = [above < 100 * found[log] / other[log] < below for log in among if log in found and log in other]
+    if not good:
+        raise NotRunError(what)
+    text = words.replace("{}", _list(found, shown, digits)).replace("{also}", _list(_by_log(values, also), shown, 1))
+    return Judged(text, _verdict(good) + ("" if len(good) == len(among) else ", so far"))
+
+
+def _list(found: Mapping[str, float], shown: Sequence[str], digits: int) -> str:
+    return ", ".join(f"{name} {number:.{digits}f}" for name, number in found.items() if name in shown)
+
+
+def _verdict(good: Sequence[bool]) -> str:
+    return YES if all(good) else PART if any(good) else NO
+
+
+def averages(values: Values) -> Judged:
+    """BSLD of list-spf and of list-saf on average."""
+    tables = [f"{log}, runtime" for log in LOGS]
+    spf, saf = (np.mean([values.need(table, name, "BSLD") for table in tables]) for name in ("list-spf", "list-saf"))
+    return Judged(f"means of {spf:.1f} and {saf:.1f}", YES if spf < saf else NO)
+
+
+def often(values: Values) -> Judged:
+    """Whether plan-bsld is worse than the better list on more than half of the traces."""
+    found = _by_log(values, "BSLD of plan-bsld over the better list")
+    text = f"in per cent of the better of the two: {_list(found, LOGS, 1)}"
+    worse = sum(number > 100 for number in found.values())
+    return Judged(text, NOT_RUN if not found else YES if 2 * worse > len(found) else NO)
+
+
+def higher(values: Values) -> Judged:
+    """AF of two lists on SDSC-SP2."""
+    found = {name: values.need("SDSC-SP2, runtime", name, "AF") for name in ("list-saf", "list-sjf")}
+    return Judged(_list(found, list(found), 1), _verdict([number > 100 for number in found.values()]))
+
+
+def _quarters(values: Values, policy: str) -> list[float]:
+    return [values.need("queue", policy, f"{part}") for part in range(1, 5)]
+
+
+def grows(values: Values) -> Judged:
+    """The queue of SDSC-SP2 under list-saf, by quarters of the trace."""
+    saf = _quarters(values, "list-saf")
+    text = "mean of waiting jobs in each quarter of the trace: " + ", ".join(f"{mean:.0f}" for mean in saf)
+    return Judged(text, YES if bool(np.all(np.diff(saf) > 0)) else NO)
+
+
+def prevents(values: Values) -> Judged:
+    """The same under plan-af: in the last quarter below twice that of the base and half of that of list-saf."""
+    ours, base, saf = (_quarters(values, name) for name in ("plan-af", BASE, "list-saf"))
+    told = [", ".join(f"{mean:.0f}" for mean in means) for means in (ours, base)]
+    good = ours[-1] < 2 * base[-1] and ours[-1] < saf[-1] / 2
+    return Judged(f"likewise: {told[0]} (`list-reg`: {told[1]})", YES if good else NO)
+
+
+def utilization(values: Values) -> Judged:
+    """The share of the processors in use on SDSC-SP2."""
+    found = {name: values.need("utilization", "", name) for name in (BASE, "list-saf")}
+    good = [round(found[name] - known, 1) == 0 for name, known in ((BASE, 82.5), ("list-saf", 78.8))]
+    return Judged(", ".join(f"{name} {share:.1f} %" for name, share in found.items()), _verdict(good))
+
+
+def longer(values: Values) -> Judged:
+    """The share of passes with a long queue, on the others against KTH-SP2."""
+    kth, *others = (values.need("passes with 30 or more", "", log) for log in LOGS)
+    text = _list(dict(zip(LOGS[1:], others, strict=True)), LOGS, 1)
+    return Judged(f"passes with 30 or more, %: {text}", _verdict([share > kth for share in others]))
