@@ -91,7 +91,7 @@ def write_runs(folder: Folder, runs: Iterable[Run]) -> None:
         [
             *(getattr(run.cell, key) for key in CELL),
             *(shortest(run.numbers.get(key, nan)) for key in folder.about.metrics),
-            f"{run.cpu_s:.3f}", run.code, run.version,
+            shortest(round(run.cpu_s, 6)), run.code, run.version,
         ]
         for run in ordered
     ]  # fmt: skip
