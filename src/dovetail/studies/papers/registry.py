@@ -11,8 +11,6 @@ from dovetail.errors import SettingError
 
 PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Batch Job Scheduling (SBAC-PAD 2022)"
 CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
-DISPATCHER: Final = "Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern Applications (CP 2021)"
-DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
 PROFIT: Final = "Optimizing Profit and Cooling Costs in HPC Cluster Scheduling (no author given)"
 FRAGMENTS: Final = "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with FGD (USENIX ATC 2023)"
 
@@ -89,41 +87,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "5 of 6 traces in full; BW201911 could not be had; off-line schedules of KTH-SP2",
             14_400,
             "planner",
-        ),
-        Reproduction(
-            "dbf-tables",
-            DEADLINE,
-            "Tables 1 to 3 and Figs. 2 to 7: jobs with deadlines make room for the others",
-            "3 of 4 logs in full; ANL-Intrepid could not be had; our planner beside it",
-            6000,
-        ),
-        Reproduction(
-            "dbf-figure-1",
-            DEADLINE,
-            "Fig. 1: arrivals by hour of the day and by day of the week",
-            "3 of 4 logs in full; ANL-Intrepid could not be had",
-            5,
-        ),
-        Reproduction(
-            "dispatch-tables",
-            DISPATCHER,
-            "Tables 1 and 2, Figs. 5 and 10: decision times, slowdown and waits of its dispatchers, and of ours",
-            "spans of the public Eurora days and of KIT's first 25,326 jobs",
-            3600,
-        ),
-        Reproduction(
-            "dispatch-instances",
-            DISPATCHER,
-            "Figs. 6 to 9: variables, time and fails of two models on the same instances; PCP'19 on KIT ForHLR II",
-            "a sample of the passes of replays of the public Eurora days and of KIT's first 25,326 jobs",
-            2400,
-        ),
-        Reproduction(
-            "dispatch-generated",
-            DISPATCHER,
-            "beside Table 1: Last2 and similar jobs as predictors, on as many jobs as the paper has",
-            "400,000 generated jobs with our policies; spans of them with the paper's dispatchers",
-            1800,
         ),
         Reproduction(
             "profit",
