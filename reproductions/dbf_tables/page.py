@@ -159,17 +159,13 @@ BESIDE: Final = {"longest wait, h": "longest wait, h", "refused": "deadlines_ref
 
 def planner(values: Values, table: str, row: str, column: str) -> str:
     """dbf beside the planner, on the same jobs."""
-    dbf, plan = ("first seed: dbf", row), ("first seed: plan-deadline", row)
-    if column in BESIDE:
-        pair = [values.number(*one, BESIDE[column]) for one in (dbf, plan)]
-        return " / ".join("-" if one is None else f"{one:,.0f}" for one in pair)
-    if column in ("change, %", "of all jobs, %"):
+    if column.endswith("%"):
         change = values.number(table, row, column)
         return "not run" if change is None else f"**{change:+.1f}**" if column == "change, %" else f"{change:+.1f}"
-    one = values.number(*plan, "CPU, s") if column == "CPU, s" else None
-    if column != "CPU, s":
-        one = values.number(*(dbf if column.startswith("dbf") else plan), "regular_mean_wait_s")
-    return "-" if one is None else f"{one:,.0f}"
+    names = ("dbf", "plan-deadline") if column in BESIDE else (column.partition(":")[0],)
+    metric = BESIDE.get(column) or column.partition(": ")[2]
+    found = [values.number(f"first seed: {name}", row, metric) for name in names]
+    return " / ".join("-" if one is None else f"{one:,.0f}" for one in found)
 
 
 # Claims ------------------------------------------------------------------------------------------------------
@@ -202,11 +198,6 @@ def stable(values: Values) -> Judged:
     spreads = {name: found.max(axis=1) / found.min(axis=1) - 1 for name, found in grids.items()}
     ours = "; ".join(f"{name} differs by up to {_percents(numbers)}" for name, numbers in spreads.items())
     return Judged(ours, verdict(bool(numbers.max() < STABLE) for numbers in spreads.values()))
-
-
-def below_cbf(values: Values) -> Judged:
-    places, ours = _not_in(_grid(values, "wait_s", "DBF", "CBF"))
-    return Judged(ours, verdict([not places]))
 
 
 def below_easy(values: Values) -> Judged:

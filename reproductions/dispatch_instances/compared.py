@@ -224,7 +224,8 @@ def _large(instances: Sequence[Answers]) -> dict[Key, Content]:
     none = [one for one in instances if not _planned(one[PCP19])]
     clock = sum(not _planned(one[name]) for one in none for name in BY_CLOCK if f"{LONGEST_S} s" in name)
     old = {"tried": len(instances), "no plan": len(none), "none by clock": clock}
-    both = {"tried": 2 * len(three), "plans": sum(_planned(one[name]) for one in three for name in (PCP21, PCP21S))}
+    plans = [_planned(one[name]) for one in three for name in (PCP21, PCP21S)]
+    both = {"tried": len(plans), "plans": sum(plans), "complete": 100 * float(np.mean(plans))}
     for row, numbers in ((PCP19, old), ("PCP'21 and PCP'21s", both)):
         found |= {("large machine", row, key): count for key, count in numbers.items()}
     return found

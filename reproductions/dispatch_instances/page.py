@@ -38,9 +38,6 @@ from reproductions.values import Values
 
 __all__ = ["values"]
 
-ALMOST_ALL = 95
-"""Per cent, where the paper says almost all, or the vast majority."""
-
 
 def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float]:
     """Of each tenth pass: variables by the paper's formulas, and what positions make of the list plan."""
@@ -136,47 +133,17 @@ def as_it_is(values: Values, table: str, row: str, column: str) -> str:
 # Claims ------------------------------------------------------------------------------------------------------
 
 
-def _almost(percent: float, enough: float = ALMOST_ALL) -> str:
-    return YES if percent >= enough else PART if percent >= 50 else NO
-
-
-def variables(values: Values, estimate: str) -> Judged:
-    below, count, median, most = (
-        values.need("passes", estimate, name) for name in ("ratio_below", "looked_at", "ratio_median", "ratio_most")
-    )
-    ours = f"{below:.0f} % of {count:,.0f} instances; median {median:.2f}, most {most:.2f}"
-    return Judged(ours, verdict([below == 100]))
-
-
-def time(values: Values, estimate: str) -> Judged:
-    part, median, once = (values.need("pairs", estimate, name) for name in ("time", "time, median", "time, one search"))
-    return Judged(f"{part:.0f} %, median {median:.2g}; {once:.0f} % with one search", _almost(part))
-
-
-def fails(values: Values, estimate: str) -> Judged:
-    part = values.need("pairs", estimate, "fails")
-    return Judged(f"{part:.0f} %, those where neither fails among them", _almost(part))
-
-
-def region(values: Values, estimate: str, printed: float) -> Judged:
-    part, once = (values.need("pairs", estimate, name) for name in ("region", "region, one search"))
-    return Judged(f"{part:.0f} %; {once:.0f} % with one search", _almost(part, printed))
-
-
-def quality(values: Values, estimate: str) -> Judged:
-    part, least, most = (values.need("pairs", estimate, f"quality{end}") for end in ("", ", least", ", most"))
-    return Judged(f"{part:.0f} %; from {least:.3f} to {most:.3f}", _almost(part))
+def part(values: Values, table: str, row: str, column: str, ours: str, enough: float, half: float = 50) -> Judged:
+    """Whether a per cent is large enough; in part from half on. `ours` names other numbers of the same row."""
+    percent, facts = values.need(table, row, column), values.numbers(table, row)
+    text = ours.format_map({key[2]: number for key, number in facts.items()})
+    return Judged(text, YES if percent >= enough else PART if percent >= half else NO)
 
 
 def blocks(values: Values) -> Judged:
     none, tried, still = (values.need("large machine", PCP19, name) for name in ("no plan", "tried", "none by clock"))
     ours = f"no plan for {none:.0f} of {tried:.0f}; for {still:.0f} of these none by the clock either (16 s)"
     return Judged(ours, PART if still < none else verdict([none > 0]))
-
-
-def complete(values: Values) -> Judged:
-    plans, tried = (values.need("large machine", "PCP'21 and PCP'21s", name) for name in ("plans", "tried"))
-    return Judged(f"a plan for {plans:.0f} of {tried:.0f}", verdict([plans == tried]))
 
 
 def decides(values: Values, than: str) -> Judged:
