@@ -65,7 +65,7 @@ def run_command(
 
     began, folder = time.monotonic(), find(name)
     kept = Store(store or cache_home() / "reproductions.store")
-    work = prepare(folder, _folder(traces), kept)
+    work = prepare(folder, _folder(traces), kept, only=only)
     wanted = Wanted(only, again)
     with shown({task.name for task in wanted.replays(work)}, kept, on) as tell:
         ran = run(work, engine(on, workers, kept.path.resolve()), wanted, say, tell)

@@ -88,14 +88,16 @@ class Work:
         return kept
 
 
-def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | None = None) -> Work:
-    """The tasks of a folder's studies with their workloads in the store; of some cells only, if they are given."""
+def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | None = None, only: str = "*") -> Work:
+    """The tasks of a folder's studies with their workloads in the store; of some cells, or one trace, only."""
     store.create()
     wanted = None if cells is None else list(cells)
     tasks: dict[Cell, Task] = {}
     with _variable(str(traces.resolve())):
         for path in folder.studies:
             study = _only(read_study(path), wanted)
+            one = [trace for trace in study.traces if trace.label == only.partition("|")[0]]
+            study = study.model_copy(update={"traces": one or study.traces})
             if study.traces:
                 tasks |= {task.cell: task for task in tasks_of(study, path, store.keep)}
     return Work(folder, traces, store, tasks)
