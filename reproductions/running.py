@@ -95,9 +95,7 @@ def prepare(folder: Folder, traces: Path, store: Store, cells: Iterable[Cell] | 
     tasks: dict[Cell, Task] = {}
     with _variable(str(traces.resolve())):
         for path in folder.studies:
-            study = _only(read_study(path), wanted)
-            one = [trace for trace in study.traces if trace.label == only.partition("|")[0]]
-            study = study.model_copy(update={"traces": one or study.traces})
+            study = _of_trace(_only(read_study(path), wanted), only.partition("|")[0])
             if study.traces:
                 tasks |= {task.cell: task for task in tasks_of(study, path, store.keep)}
     return Work(folder, traces, store, tasks)
@@ -117,6 +115,16 @@ def _only(study: Study, cells: Sequence[Cell] | None) -> Study:
     rules = [Match(seed=one.seed, **{key: [escape(getattr(one, key))] for key in CELL[:-1]}) for one in inside]
     some = [trace for trace in study.traces if trace.label in {cell.trace for cell in inside}]
     return study.model_copy(update={"traces": some, "include": rules, "exclude": []})
+
+
+def _of_trace(study: Study, name: str) -> Study:
+    """A study of one of its traces, with the rules that are about it; the whole study if it has none of that name."""
+    some = [trace for trace in study.traces if trace.label == name]
+    rules = {
+        kind: [rule for rule in getattr(study, kind) if any(fnmatchcase(name, one) for one in rule.trace)]
+        for kind in ("include", "exclude")
+    }
+    return study.model_copy(update={"traces": some, **rules}) if some else study
 
 
 @dataclass(frozen=True)
