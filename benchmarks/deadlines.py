@@ -2,8 +2,8 @@
 
     python benchmarks/deadlines.py [--log SDSC-BLUE] [--repeat 3]
 
-The least of some repetitions, by log and by share of jobs with a deadline. The logs are those of the study dbf-tables,
-found through DOVETAIL_TRACES.
+The least of some repetitions, by log and by share of jobs with a deadline. The logs are those of the
+reproduction dbf-tables, found through DOVETAIL_TRACES.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from dovetail.engine.replay import replay, warm
 from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
-from dovetail.studies.papers.registry import find
 from dovetail.studies.spec import Trace, read_study
 from dovetail.workloads.filters import clean
 from dovetail.workloads.scenarios import apply
@@ -44,9 +43,8 @@ def cpu_s(workload: Workload, name: str, repeat: int) -> float:
 
 
 def main() -> None:
-    study = find("dbf-tables").study
-    assert study is not None
-    traces = read_study(study).traces
+    pages = Path(__file__).resolve().parents[1] / "reproductions"
+    traces = read_study(pages / "dbf_tables" / "study.toml").traces
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--log", action="append", choices=[trace.name for trace in traces])
     parser.add_argument("--repeat", type=int, default=3)

@@ -62,7 +62,7 @@ def run_command(
     from reproductions.running import prepare, run
 
     began, folder = time.monotonic(), find(name)
-    work = prepare(folder, _folder(traces), Store(store or cache_home() / "reproductions.store"))
+    work = prepare(folder, _folder(traces), Store(store or cache_home() / "reproductions.store"), only=only)
     ran = run(work, on, workers, only, again, say)
     files = _write([folder])
     if as_json:

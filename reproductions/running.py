@@ -88,13 +88,13 @@ class Work:
         return kept
 
 
-def prepare(folder: Folder, traces: Path, store: Store, cells: Sequence[Cell] | None = None) -> Work:
-    """The tasks of a folder's studies with their workloads in the store; of some cells only, if they are given."""
+def prepare(folder: Folder, traces: Path, store: Store, cells: Sequence[Cell] | None = None, only: str = "*") -> Work:
+    """The tasks of a folder's studies with their workloads in the store; of some cells, or one trace, only."""
     store.create()
     os.environ[VARIABLE] = str(traces.resolve())  # studies name their logs with it
     work = Work(folder, traces, store, {})
     for path in folder.studies:
-        study = _only(read_study(path), cells)
+        study = _of_trace(_only(read_study(path), cells), only.partition("|")[0])
         for trace in study.traces:
             if trace.path.startswith(f"${VARIABLE}/"):
                 work.log(trace.path.removeprefix(f"${VARIABLE}/"))
@@ -117,6 +117,16 @@ def _only(study: Study, cells: Sequence[Cell] | None) -> Study:
     rules = [Match(seed=one.seed, **{key: [escape(getattr(one, key))] for key in CELL[:-1]}) for one in inside]
     some = [trace for trace in study.traces if trace.label in {cell.trace for cell in inside}]
     return study.model_copy(update={"traces": some, "include": rules, "exclude": []})
+
+
+def _of_trace(study: Study, name: str) -> Study:
+    """A study of one of its traces, with the rules that are about it; the whole study if it has none of that name."""
+    some = [trace for trace in study.traces if trace.label == name]
+    rules = {
+        kind: [rule for rule in getattr(study, kind) if any(fnmatchcase(name, one) for one in rule.trace)]
+        for kind in ("include", "exclude")
+    }
+    return study.model_copy(update={"traces": some, **rules}) if some else study
 
 
 def run(work: Work, on: str, workers: int | None, only: str, again: bool, say: Callable[[str], None]) -> int:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
 
-from dovetail.errors import InputError, SettingError
+from dovetail.errors import SettingError
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.optimize.dispatch.contiguous import positions_lost
 from dovetail.optimize.dispatch.cpsat import MODELS, solve_dispatch
 from dovetail.optimize.dispatch.greedy import listed
-from dovetail.optimize.dispatch.instances import load_problem, save_problem
 from dovetail.optimize.dispatch.problem import (
     Dispatched,
     DispatchProblem,
@@ -229,52 +226,6 @@ def test_positions_cost_something_now_and_then() -> None:
     assert free.status == strict.status == "optimal"
     assert strict.objective > free.objective
     assert best_by_brute_force(problem) == pytest.approx(free.objective)
-
-
-def test_saved_problems(tmp_path: Path) -> None:
-    path = tmp_path / "problem.json"
-    for seed in range(10):
-        problem = random_dispatch(Random(seed), 5)
-        save_problem(problem, path)
-        assert load_problem(path) == problem
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"format": "other"}, {"now": "0"}, {"now": 1.5}, {"now": True}, {"now": 2**60}, {"resources": ["memory"]},
-        {"kinds": []}, {"kinds": [["plain", 10**9, [4], []]]}, {"kinds": [["plain", 1, [4]]]}, {"kinds": 7},
-        {"kinds": [["plain", 1, [2**70], []]]},
-        {"queue": [[1, 0, 0, 1, [1], 1, 0]]}, {"queue": [[1, 0, 5, 9, [1], 1, 0]]},
-        {"queue": [[1, 0, 5, 1, [0], 1, 0]]}, {"queue": [[1, 0, 5, 1, [1, 1], 1, 0]]},
-        {"queue": [[1, 0, 5, 1, [1], 2, 0]]}, {"queue": [[1, 9, 5, 1, [1], 1, 0]]},
-        {"queue": [[1, 0, 2**40, 1, [1], 1, 0]]}, {"queue": [[8, 0, 5, 1, [1], 1, 0]]},
-        {"running": [[8, 5, [1], [1]]]}, {"running": [[8, 5, [-1], [1]]]}, {"running": [[8, 0, [0], [1]]]},
-        {"running": [[8, 5, [0, 0, 0], [2]]]}, {"running": [[8, 5, [], [1]]]}, {"running": {"8": 1}},
-    ],
-)  # fmt: skip
-def test_hostile_problems(tmp_path: Path, change: dict[str, object]) -> None:
-    good: dict[str, object] = {
-        "format": "dovetail-dispatch-1", "now": 0, "resources": ["cores"], "shared": "",
-        "kinds": [["plain", 1, [4], []]],
-        "queue": [[1, 0, 5, 1, [1], 1, 0]], "running": [[8, 5, [0], [1]]],
-    }  # fmt: skip
-    path = tmp_path / "problem.json"
-    path.write_text(json.dumps(good))
-    assert load_problem(path).queue[0].duration == 5
-    path.write_text(json.dumps({**good, **change}))
-    with pytest.raises(InputError, match=r"problem\.json: not a dispatch problem"):
-        load_problem(path)
-
-
-@pytest.mark.parametrize("content", [b"", b"[1", b"\xff\xfe", b"[" * 100_000, b"1" * 10_000, b"[NaN]", b"null"])
-def test_files_that_are_no_problems(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "problem.json"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match="not a dispatch problem"):
-        load_problem(path)
-    with pytest.raises(InputError, match="cannot be read"):
-        load_problem(tmp_path)
 
 
 def test_messages() -> None:

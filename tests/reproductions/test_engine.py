@@ -263,6 +263,17 @@ def test_own_cells_and_cells_of_a_study_are_told_apart(folder: Folder) -> None:
     assert Work(folder, Path(), store).schedule(easy).policy == "easy"
 
 
+def test_a_pattern_that_names_a_trace_prepares_that_one_alone(folder: Folder) -> None:
+    study = folder.path / "study.toml"
+    other = '[[traces]]\nname = "other"\ngenerate = {jobs = 60, processors = 8, load = 0.8}\n'
+    rules = '[[exclude]]\ntrace = "other"\npolicy = "easy"\n[[exclude]]\ntrace = "made"\npolicy = "easy-sjbf"\n'
+    study.write_text(study.read_text(encoding="utf-8") + other + rules, encoding="utf-8")
+    store = Store(folder.path.parent / "store")
+    cells = {only: list(prepare(folder, Path(), store, only=only).tasks) for only in ("made|*", "*", "own|*")}
+    assert [(cell.trace, cell.policy) for cell in cells["made|*"]] == [("made", "easy")]
+    assert len(cells["*"]) == len(cells["own|*"]) == 2
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda folder: folder.name)
 def test_pages_are_what_their_folders_give(page: Folder) -> None:
     for path, text in rendered(content(page)).items():
