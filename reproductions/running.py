@@ -24,7 +24,9 @@ from dovetail.io.streams import beside
 from dovetail.model.schedule import Schedule
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine, engine
-from dovetail.studies.grid import Cell, Task, code_hash, plain, tasks_of
+from dovetail.studies.grid import tasks_of
+from dovetail.studies.task import Cell, Task, plain
+from dovetail.studies.worker import worker_code
 from dovetail.studies.runner import Standing, run_missing, warm_up
 from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
@@ -76,7 +78,7 @@ class Work:
     def memo(self, kind: str, matters: object, make: Callable[[], _T]) -> _T:
         """What `make` returns, kept beside the store as JSON under what matters for it and the code: a list, a
         dictionary, numbers or texts. It is there as a whole or not at all, so that work can be broken off."""
-        text = json.dumps([kind, matters, code_hash()], sort_keys=True)
+        text = json.dumps([kind, matters, worker_code()], sort_keys=True)
         path = self.store.path / "memo" / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.json"
         try:
             kept: _T = json.loads(path.read_text(encoding="utf-8"))
@@ -135,7 +137,7 @@ def run(work: Work, on: str, workers: int | None, only: str, again: bool, say: C
 
     def wanted(cells: Iterable[Cell]) -> list[Cell]:
         found = (cell for cell in cells if fnmatchcase(code_of(cell), only))
-        return [one for one in found if one not in there or (again and there[one].code != code_hash())]
+        return [one for one in found if one not in there or (again and there[one].code != worker_code())]
 
     folder, store = work.folder, work.store
     there = {one.cell: one for one in read_runs(folder)}
@@ -185,7 +187,7 @@ def _measure(work: Work, cell: Cell, schedule: Schedule) -> Measures:
 def _line(folder: Folder, cell: Cell, found: Measures, cpu_s: float) -> Run:
     numbers = {key: value for key in folder.about.metrics if isinstance(value := found.get(key), int | float)}
     curves = {key: value for key in folder.about.curves if isinstance(value := found.get(key), list | tuple)}
-    return Run(cell, numbers, cpu_s, code_hash(), __version__, curves)
+    return Run(cell, numbers, cpu_s, worker_code(), __version__, curves)
 
 
 def _solved(work: Work, cells: Sequence[Cell], workers: int) -> Iterator[Run]:
@@ -212,7 +214,7 @@ def _solve(work: Work, cell: Cell) -> Run:
 
 def older(runs: Runs) -> list[Cell]:
     """The runs that other code than today's made."""
-    return [run.cell for run in runs if run.code != code_hash()]
+    return [run.cell for run in runs if run.code != worker_code()]
 
 
 def repeated(folder: Folder, traces: Path, runs: Runs) -> tuple[int, list[str]]:

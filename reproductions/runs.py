@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.io.streams import beside
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from reproductions.folders import Folder
 from reproductions.values import read_lines
 

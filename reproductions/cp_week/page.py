@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.engine.replay import replay
 from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.units import DAY_S, WEEK_S
 from dovetail.workloads.filters import clean
 from reproductions.running import Work

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dovetail.errors import DovetailError
 from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from reproductions.claims import Judged, verdict
 from reproductions.dbf_figure_1.arrivals import (
     BUSINESS,

@@ -14,7 +14,7 @@ from dovetail.metrics import stretches
 from dovetail.metrics.comparison import mean_interval
 from dovetail.metrics.jobs import mean
 from dovetail.model.schedule import Schedule
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.units import DAY_S, duration
 from reproductions.claims import Judged, verdict
 from reproductions.dbf_figure_1.page import ANOMALIES, FILES, PAPERS, anomalies, only_where_other

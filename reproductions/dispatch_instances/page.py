@@ -13,7 +13,7 @@ from dovetail.optimize.dispatch.contiguous import positions_lost
 from dovetail.optimize.dispatch.cpsat import solve_dispatch
 from dovetail.optimize.dispatch.greedy import listed
 from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, total_slowdown
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from reproductions.claims import NO, PART, YES, Judged, verdict
 from reproductions.dispatch_instances.compared import (
     BY_CLOCK,

@@ -19,7 +19,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.predict.base import CompiledPredictor
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.workloads.scenarios import nudge
 from reproductions.running import Work
 from reproductions.runs import Runs

@@ -12,7 +12,7 @@ from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Step, Workload
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.studies.spec import placed
 from dovetail.workloads.filters import (
     cut_at_limit,

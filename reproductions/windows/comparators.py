@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from dovetail.kernels.passes.rules import PlanRule
 
 from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine import processors as counted
 from dovetail.kernels.machine.capacity import open_plan, reserve
 from dovetail.kernels.machine.timeline import Profile, earliest
-from dovetail.kernels.planner.plan import fitted
+from dovetail.kernels.planner.plan import PlanRule
 from dovetail.kernels.planner.search import (
     BEST_AT,
     BEST_ORDER,
@@ -36,8 +35,9 @@ from dovetail.kernels.planner.search import (
     _best_list,
     _move,
     _stand_at_best,
-    _value,
+    wait_value,
     decode,
+    fitted,
     search,
     seeded,
 )
@@ -150,7 +150,7 @@ def _first(window: Window) -> float:
 def _keep(window: Window, order: Ints, at: Ints, best: float) -> float:
     """A plan is the best so far if its value is below `best`. Returns the value of the best."""
     ints = window.rule.space.ints
-    found = _value(window.rule, window.run, window.n, order, at)
+    found = wait_value(window.rule, window.run, window.n, order, at)
     if found >= best:
         return best
     for i in range(window.n):

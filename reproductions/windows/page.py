@@ -11,14 +11,14 @@ from time import process_time
 from typing import Final, cast
 
 import numpy as np
-from dovetail.optimize.cpsat import solve as proved_by_cpsat
+from dovetail.optimize.window.cpsat import solve as proved_by_cpsat
 
 from dovetail.arrays import Ints
 from dovetail.errors import DovetailError
 from dovetail.optimize.window.bounds import lower_bound
 from dovetail.optimize.window.objective import OBJECTIVES
 from dovetail.optimize.window.problem import Problem, check, decode
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from reproductions.running import Measures, Work
 from reproductions.runs import Run, Runs
 from reproductions.values import Content, Key

@@ -107,7 +107,7 @@ def _window(problem: Problem, objective: Objective, seed: int) -> Window:
     for ever."""
     n = len(problem)
     taken = np.flatnonzero(problem.free < problem.processors)
-    ends = np.append(problem.times[1:], layout.NEVER // 2)
+    ends = np.append(problem.times[1:], NEVER // 2)
     jobs = np.full((layout.JOB_ROWS, n + len(taken)), -1, np.int64)
     jobs[layout.ARRIVE] = np.concatenate([problem.arrive, problem.times[taken]])
     jobs[layout.SIZE] = np.concatenate([problem.size, problem.processors - problem.free[taken]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from reproductions.dispatch_generated import page as generated
 from reproductions.dispatch_tables.page import MS, blocks, fastest, no_worse, values
 from reproductions.runs import Run, Runs

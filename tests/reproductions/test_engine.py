@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from dovetail.errors import InputError, SettingError
 from dovetail.studies.executors import Engine
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.studies.store import Store
 from reproductions import claims
 from reproductions.__main__ import app

@@ -16,7 +16,7 @@ from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.studies.spec import placed
 from reproductions import ties
 from reproductions.folders import find

@@ -15,7 +15,7 @@ from dovetail.metrics import af_s, outcomes
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.policies.registry import policy
-from dovetail.studies.grid import Cell
+from dovetail.studies.task import Cell
 from dovetail.studies.spec import Match, read_study
 from reproductions.claims import Judged
 from reproductions.folders import find

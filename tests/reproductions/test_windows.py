@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from dovetail.optimize.cpsat import solve
+from dovetail.optimize.window.cpsat import solve
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan

@@ -29,11 +29,11 @@ class _Places:
     beside: tuple[Path, ...] = ()
 
     def file(self, name: str) -> Path | None:
-        """The file of a module; None if it is not to be followed. The package's own `__init__.py` is not: it is a door,
-        with the number of the version on it."""
+        """The file of a module; None if it is not to be followed. The package's own `__init__.py` is not, being a
+        door, nor is the number of the version."""
         first, _, rest = name.partition(".")
         if first == self.package.name:
-            return _file(self.package, rest) if rest else None
+            return None if rest in ("", "version") else _file(self.package, rest)
         return next(filter(None, (_file(folder, name) for folder in self.beside)), None) if name else None
 
     def ours(self, name: str) -> bool:
