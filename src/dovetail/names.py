@@ -88,9 +88,9 @@ class Setting:
         return self.kind.read(text)
 
 
-def setting(default: Any, help: str, kind: Kind) -> Any:
-    """A field that can be set by name. Its default None means that it may be left unset."""
-    return field(default=default, metadata={"setting": Setting(help, kind, default is None)})
+def setting(default: Any, help: str, kind: Kind, *, optional: bool = False) -> Any:
+    """A field that can be set by name. `optional`, or a default of None: it may be left unset."""
+    return field(default=default, metadata={"setting": Setting(help, kind, optional or default is None)})
 
 
 def settings_of(thing: Any) -> dict[str, tuple[str, Setting]]:

@@ -82,7 +82,9 @@ class Planner(RulePolicy):
     decodes: int = setting(200, "plans tried in one pass", DECODES)
     window: int = setting(100, "jobs that are arranged; the others are placed behind", WINDOW)
     foresight: int = setting(0, "jobs that may come, planned for and never started", whole(0, MOST_FORESIGHT, "jobs"))
-    starve_s: int | None = setting(4 * DAY_S, "the longest that a job may be passed over", duration(0, MOST_SECONDS))
+    starve_s: int | None = setting(
+        4 * DAY_S, "the longest that a job may be passed over", duration(0, MOST_SECONDS), optional=True
+    )
     ms: float | None = setting(None, "a budget in milliseconds in place of decodes", number(0, 3_600_000, above=True))
     hot: float = setting(HOT, "temperature at the start of the annealing, in mean costs of a job", HEAT)
     cold: float = setting(COLD, "temperature at its end", HEAT)
