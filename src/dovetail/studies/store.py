@@ -34,6 +34,7 @@ from dovetail.model.workload import SetAside, Workload
 if TYPE_CHECKING:
     import polars as pl
 
+    from dovetail.reports.page_data import Case
     from dovetail.studies.spec import Study
 
 PASS_TIMES: Final = (
@@ -66,6 +67,9 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+
+    def __repr__(self) -> str:
+        return f"Store: {self.path}, {len(self.names()) if self._runs.is_dir() else 0:,} runs"
 
     def create(self) -> None:
         """Make the folders, and clear away what a killed process left half written."""
@@ -158,6 +162,21 @@ class Store:
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
             accepted, placement,
         )  # fmt: skip
+
+    def cases(self, pair: str = "") -> tuple[Case, ...]:
+        """What the study found, case by case: each shows as a table, and has `frame`, `versus`, `plot` and `report`.
+        `pair`: `runs` (the same span and seed), `weeks` or `users`; empty: what fits best."""
+        from dovetail.studies.cases import content
+
+        return content(self, pair).cases
+
+    def report(self, path: str | Path, pair: str = "") -> None:
+        """Write one self-contained page about all runs of the study."""
+        from dovetail.reports.page import write
+        from dovetail.studies.cases import content
+
+        command = f"dovetail report {self.path.name}" + (f" --pair {pair}" if pair else "")
+        write(content(self, pair, command=command), path)
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:
         """Write down what is run now: the study, its text, and the names of its runs."""
