@@ -229,15 +229,26 @@ def compare(
     return of_runs(runs, where)
 
 
-def summarize(schedule: Schedule, site: AnySite = None, *, counting: str = "all") -> dict[str, float]:
+def summarize(
+    schedule: Schedule,
+    site: AnySite = None,
+    *,
+    counting: str = "all",
+    bound_s: float = 10,
+    short_s: int = 3600,
+    narrow: int = 8,
+) -> dict[str, float]:
     """All metrics of a schedule by name (docs/metrics.md); with a `site`, energy, bill and carbon too (docs/energy.md).
-    `counting`: over `all` jobs, or only those that `ended` by the last submission.
+
+    `counting`: over `all` jobs, or only those that `ended` by the last submission. `bound_s`: run times below it count
+    as this in the bounded slowdown. `short_s` and `narrow`: the longest run time and the largest size of the classes
+    of short and of narrow jobs.
 
         dt.summarize(dt.replay(log, "easy"))["mean_wait_s"]
     """
     from dovetail import metrics
 
-    return metrics.summarize(schedule, _site(site), counting=counting)
+    return metrics.summarize(schedule, _site(site), counting=counting, bound_s=bound_s, short_s=short_s, narrow=narrow)
 
 
 def plot(what: Schedule | Sequence[Schedule] | Case, kind: str = "waits") -> Figure:

@@ -25,7 +25,7 @@ def as_text(case: Case) -> str:
     table = of_case(case)
     heads = {column.head for column in COLUMNS if column.key in _SHOWN}
     shown = [at for at, head in enumerate(table.heads) if head.text in heads]
-    lines = [_about(case), ""]
+    lines = [_about(case)]
     lines += [_row("", (_short(table.heads[at].text) for at in shown))]
     lines += [_row("policy", (table.heads[at].unit for at in shown))]
     for number, row in enumerate(table.rows):
@@ -70,7 +70,8 @@ def as_html(case: Case) -> str:
     return (
         f'<div><p>{escape(_about(case))}</p><table style="font-variant-numeric: tabular-nums">'
         f"<thead>{_heads(table)}</thead><tbody>{''.join(_html_rows(table))}</tbody></table>"
-        f"<p><small>{escape(' '.join(_note(case, 'in colour: better (blue) or worse (orange),')))}</small></p></div>"
+        f"<p><small>{escape(' '.join([*_note(case, 'blue: better, orange: worse,'), 'Bold: best of its column.']))}"
+        "</small></p></div>"
     )
 
 

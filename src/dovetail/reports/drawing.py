@@ -7,7 +7,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-_SHARP: Final = 2
+_SHARP: Final = 1.5
 """Pixels of the file for each on the screen, either way."""
 _DPI: Final = 96
 

@@ -63,7 +63,7 @@ _OLD_S: Final = 600
 
 
 class Store:
-    """The runs of a study."""
+    """The runs of a study, in a folder: `frame` has all of them, `cases` compares them, `report` writes their page."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
