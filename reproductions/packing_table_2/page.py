@@ -12,8 +12,8 @@ from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Step, Workload
 from dovetail.policies.registry import policy
-from dovetail.studies.task import Cell
 from dovetail.studies.spec import placed
+from dovetail.studies.task import Cell
 from dovetail.workloads.filters import (
     cut_at_limit,
     fits_machine,

@@ -35,11 +35,11 @@ from dovetail.kernels.planner.search import (
     _best_list,
     _move,
     _stand_at_best,
-    wait_value,
     decode,
     fitted,
     search,
     seeded,
+    wait_value,
 )
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import ARRIVE, ESTIMATE, INFO, LIST_ROWS, SIZE, Run

@@ -11,11 +11,11 @@ from time import process_time
 from typing import Final, cast
 
 import numpy as np
-from dovetail.optimize.window.cpsat import solve as proved_by_cpsat
 
 from dovetail.arrays import Ints
 from dovetail.errors import DovetailError
 from dovetail.optimize.window.bounds import lower_bound
+from dovetail.optimize.window.cpsat import solve as proved_by_cpsat
 from dovetail.optimize.window.objective import OBJECTIVES
 from dovetail.optimize.window.problem import Problem, check, decode
 from dovetail.studies.task import Cell

@@ -10,8 +10,8 @@ import pytest
 from dovetail.io.read import read_workload
 from dovetail.model.workload import Step
 from dovetail.studies.grid import _prepared
-from dovetail.studies.task import Cell
 from dovetail.studies.spec import read_study
+from dovetail.studies.task import Cell
 from reproductions.dbf_figure_1.page import PAPERS
 from reproductions.dbf_tables.page import measured, values
 from reproductions.folders import find

@@ -19,8 +19,8 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, dispatch_problem
 from dovetail.policies.registry import policy
-from dovetail.studies.task import Cell
 from dovetail.studies.store import Store
+from dovetail.studies.task import Cell
 from reproductions.dispatch_instances.compared import (
     HCP19,
     ONCE,

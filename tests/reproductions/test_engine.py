@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from dovetail.errors import InputError, SettingError
 from dovetail.studies.executors import Engine
-from dovetail.studies.task import Cell
 from dovetail.studies.store import Store
+from dovetail.studies.task import Cell
 from reproductions import claims
 from reproductions.__main__ import app
 from reproductions.folders import Claim, Folder, every, find

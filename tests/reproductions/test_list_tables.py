@@ -16,8 +16,8 @@ from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.studies.task import Cell
 from dovetail.studies.spec import placed
+from dovetail.studies.task import Cell
 from reproductions import ties
 from reproductions.folders import find
 from reproductions.list_tables import COUNTS, WITH_TIES, causes, counts, fit, fits, measure, pairs, percents

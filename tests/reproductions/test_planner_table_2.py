@@ -15,8 +15,8 @@ from dovetail.metrics import af_s, outcomes
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.policies.registry import policy
-from dovetail.studies.task import Cell
 from dovetail.studies.spec import Match, read_study
+from dovetail.studies.task import Cell
 from reproductions.claims import Judged
 from reproductions.folders import find
 from reproductions.planner_table_2 import page

@@ -7,10 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from dovetail.optimize.window.cpsat import solve
 
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
+from dovetail.optimize.window.cpsat import solve
 from dovetail.optimize.window.objective import OBJECTIVES, Bsld, parse
 from dovetail.optimize.window.problem import Problem, alone, check, decode
 from dovetail.policies.planner import Planner

@@ -73,10 +73,10 @@ def test_comments_docstrings_and_other_verbs_make_no_difference(tree: Path) -> N
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("kernels/state.py", "kernels/run.py"),
+        ("kernels/state.py", "kernels/state.py"),
         ("kernels/passes/lists.py", "kernels/listing.py"),
         ("io/parquet.py", "io/columns.py"),
-        ("policies/published/solver.py", "policies/solver.py"),
+        ("policies/published/solver.py", "policies/published/solver.py"),
         ("studies/store.py", "studies/shelf.py"),
     ],
 )
@@ -127,7 +127,6 @@ def test_all_that_a_worker_imports_is_followed(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.store")
     tasks = prepared(written(tmp_path, study + "[[traces]]\ngenerate = {jobs = 30, processors = 4}\n"), store)
     script = f"""
-import sys
 from dovetail.studies.worker import run_batch
 assert not [one["error"] for one in run_batch({str(store.path)!r}, {[plain(task) for task in tasks]!r}) if one["error"]]
 print(*(name for name, module in sys.modules.items() if name.partition(".")[0] == "dovetail"))

@@ -22,7 +22,7 @@ from dovetail.cli.prepare import (
     nodes_named,
     say,
 )
-from dovetail.cli.replay import replayed, warmed
+from dovetail.cli.replay import replayed
 from dovetail.cli.report import Out, Pair, told
 from dovetail.errors import SettingError
 
@@ -49,9 +49,8 @@ def compare_command(
     """Replay a trace under policies and show the difference on one page."""
     from dataclasses import replace
 
+    from dovetail.engine.replay import warm
     from dovetail.policies.registry import policy as policy_named
-    from dovetail.reports.page import write
-    from dovetail.reports.page_data import Content
     from dovetail.studies.cases import of_schedules
 
     if len(set(policies)) < len(policies):
@@ -59,22 +58,18 @@ def compare_command(
     chosen = [policy_named(name) for name in policies]
     nodes = nodes_named(cluster, processors)
     for one in chosen:
-        warmed(one, nodes is not None)
+        warm(one, nodes is not None, say)
     workload = load(trace, filters, scenarios, overrun, seed, processors, nodes)
     need_jobs(workload)
     schedules = [replayed(workload, one, estimate, seed, cluster=nodes)[0] for one in chosen]
     case = of_schedules([replace(one, policy=name) for one, name in zip(schedules, policies, strict=True)], pair)
-    title = f"{workload.name}: " + " and ".join(policies)
-    thanks = tuple(filter(None, [workload.provenance.acknowledge]))
-    steps = tuple(f"{s.name}: {s.removed:,} removed, {s.changed:,} changed" for s in workload.provenance.steps)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
     command += ["--processors", str(processors)] if processors else []
     command += ["--cluster", Path(cluster).name] if cluster else []
     command += [word for one in filters or () for word in ("--filter", one)]
     command += [word for one in scenarios or () for word in ("--scenario", one)]
     command += ["--overrun", overrun, "--seed", str(seed)]
-    provenance = {"workload sha256": workload.digest()}
-    write(Content(title, (case,), shlex.join(command), steps, thanks, provenance), out)
+    case.report(out, command=shlex.join(command))
     told(out, as_json)
     if browser and not as_json and _has_screen():
         import webbrowser

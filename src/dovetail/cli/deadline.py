@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json
-from dovetail.cli.replay import warmed
+from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json, say
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ def advise_command(
 ) -> None:
     """Say which deadlines a job could be promised, and how much less others would wait for it."""
     from dovetail.engine.deadline_offers import offers
+    from dovetail.engine.replay import warm
     from dovetail.model.cluster import Cluster
     from dovetail.policies.deadline import DeadlineBackfilling
     from dovetail.units import parse_duration
@@ -53,7 +53,7 @@ def advise_command(
     workload = load(trace, filters, scenarios, "cut", seed, processors)
     need_jobs(workload)
     policy = DeadlineBackfilling()
-    warmed(policy)
+    warm(policy, say=say)
     when = int(workload.submit[-1]) if now is None else now
     found = offers(
         workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,

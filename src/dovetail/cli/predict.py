@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli.check import Cases, Seed, show
-from dovetail.cli.prepare import Filters, Json, Overrun, Scenarios, load, need_jobs, new_table, print_json, print_table
-from dovetail.cli.replay import replayed, warmed
+from dovetail.cli.prepare import (
+    Filters,
+    Json,
+    Overrun,
+    Scenarios,
+    load,
+    need_jobs,
+    new_table,
+    print_json,
+    print_table,
+    say,
+)
+from dovetail.cli.replay import replayed
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -49,6 +60,7 @@ def evaluate_command(
     as_json: Json = False,
 ) -> None:
     """Replay a trace with each predictor under each policy, and compare with the users' limits."""
+    from dovetail.engine.replay import warm
     from dovetail.metrics import summarize
     from dovetail.metrics.estimates import LEVELS, mean_error_s, outlived, pinball_s, r2
     from dovetail.policies.registry import policy as policy_named
@@ -59,7 +71,7 @@ def evaluate_command(
         predictor(name)
     chosen = [policy_named(name) for name in policies or _POLICIES]
     for one in chosen:
-        warmed(one)
+        warm(one, say=say)
     workload = load(trace, filters, scenarios, overrun, 0)
     need_jobs(workload)
     rows: list[dict[str, Any]] = []

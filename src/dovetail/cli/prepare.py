@@ -56,23 +56,11 @@ def load(
     processors: int | None = None,
     cluster: Cluster | None = None,
 ) -> Workload:
-    """Read a trace, clean it for a machine of that size, and put it through the scenarios. On a cluster of nodes, jobs
-    that would not fit even there are set aside in the end."""
-    from dataclasses import replace
+    """A trace as `dovetail.read` reads it; the filter that is meant where none is given knows of overruns."""
+    from dovetail.api import read
 
-    from dovetail.io.read import read_workload
-    from dovetail.workloads.filters import clean, fits_nodes
-    from dovetail.workloads.scenarios import apply
-
-    workload = read_workload(path)
-    if cluster is not None:
-        processors = cluster.processors
-    if processors is not None:
-        workload = replace(workload, processors=processors)
-    workload = clean(workload, [f"standard:overrun={overrun}"] if filters is None else filters)
-    for scenario in scenarios or ():
-        workload = apply(workload, scenario, seed=seed)
-    return workload if cluster is None else fits_nodes(workload, cluster)
+    wanted = [f"standard:overrun={overrun}"] if filters is None else filters
+    return read(path, wanted, scenarios or (), processors=processors, cluster=cluster, seed=seed)
 
 
 def nodes_named(name: str | None, processors: int | None = None) -> Cluster | None:
@@ -86,14 +74,6 @@ def nodes_named(name: str | None, processors: int | None = None) -> Cluster | No
             f"--processors {processors} and --cluster {name}: the nodes say how many processors there are"
         )
     return cluster_named(name)
-
-
-def machine_in_words(cluster: Cluster) -> str:
-    """How large a cluster is: 64 nodes in 3 kinds, 1,024 cores."""
-    if not cluster.kinds:
-        return f"{cluster.processors:,} processors"
-    kinds = f" in {len(cluster.kinds)} kinds" if len(cluster.kinds) > 1 else ""
-    return f"{cluster.nodes:,} node{'s' * (cluster.nodes > 1)}{kinds}, {cluster.processors:,} cores"
 
 
 def need_jobs(workload: Workload) -> None:

@@ -22,7 +22,6 @@ from dovetail.cli.prepare import (
     Overrun,
     Scenarios,
     load,
-    machine_in_words,
     need_jobs,
     new_table,
     nodes_named,
@@ -100,6 +99,7 @@ def replay_command(
     as_json: Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
+    from dovetail.engine.replay import warm
     from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
@@ -118,7 +118,7 @@ def replay_command(
     site = _site(energy)
     cap = _cap(power_cap, site, nodes)
     for chosen in policies:
-        warmed(chosen, nodes is not None)
+        warm(chosen, nodes is not None, say)
     written: set[str] = set()
     for path in traces:
         clock = time.process_time()
@@ -162,22 +162,13 @@ def _introduce(workload: Workload, estimate: str, nodes: Cluster | None) -> None
     from dovetail.model.cluster import Cluster
     from dovetail.units import duration, printable
 
-    span = duration(int(workload.submit[-1] - workload.submit[0])) if len(workload) else "0 s"
+    span = duration(workload.span_s)
     gone = len(workload.set_aside)
-    machine = machine_in_words(nodes or Cluster(workload.processors))
+    machine = (nodes or Cluster(workload.processors)).in_words
     say(
         f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {machine}, estimate: {estimate}"
         + (f"; {gone:,} job{'s' * (gone > 1)} set aside (see workload describe)" if gone else "")
     )
-
-
-def warmed(policy: Any, nodes: bool = False) -> None:
-    """Compile, if this machine has not yet, and say so: it takes a while, once."""
-    from dovetail.engine.replay import compiled, warm
-
-    if not compiled(policy, nodes):
-        say(f"Compiling the kernels for this machine, once: about {'a' if nodes else 'half a'} minute.")
-    warm(policy, nodes)
 
 
 def replayed(

@@ -25,14 +25,9 @@ def report_command(
     as_json: Json = False,
 ) -> None:
     """Write one self-contained page about all runs of a study."""
-    from dovetail.reports.page import write
-    from dovetail.studies.cases import content
-    from dovetail.studies.store import Store
+    from dovetail.api import report
 
-    shown = content(Store(store), pair, command=f"dovetail report {store.name}" + (f" --pair {pair}" if pair else ""))
-    for note in shown.notes:
-        say(note)
-    write(shown, out)
+    report(store, out, pair)
     told(out, as_json)
 
 

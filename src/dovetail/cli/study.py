@@ -18,7 +18,6 @@ from dovetail.cli.report import Pair
 if TYPE_CHECKING:
     from dovetail.reports.page_data import Case
     from dovetail.studies.runner import Outcome, Standing
-    from dovetail.studies.spec import Study
     from dovetail.studies.store import Store
     from dovetail.studies.task import Task
 
@@ -34,12 +33,13 @@ _SHOWN = 20
 @app.command("plan")
 def plan_command(path: File, store: Where = None, as_json: Json = False) -> None:
     """Show the cells of a study and about what they will cost, and run none."""
+    from dovetail.studies.runner import prepare
     from dovetail.studies.store import Store
 
     given = _store(path, store)
     with TemporaryDirectory() as folder:
         there = Store(given if given.is_dir() else folder)
-        _, tasks, costs = _prepare(path, there)
+        _, tasks, costs = prepare(path, there, say)
         missing = {task.name for task in tasks} - there.names()
         if as_json:
             for task in tasks:
@@ -63,12 +63,12 @@ def run_command(
 ) -> None:
     """Run the cells of a study that are missing from its store. Stop it at any moment and run it again."""
     from dovetail.studies.executors import engine
-    from dovetail.studies.runner import run_missing
+    from dovetail.studies.runner import prepare, run_missing
     from dovetail.studies.store import Store
 
     there = Store(_store(path, store))
     chosen = engine(on, workers, there.path.resolve())
-    study, tasks, costs = _prepare(path, there)
+    study, tasks, costs = prepare(path, there, say)
     names = [task.name for task in tasks]
     there.write_study(study, path.read_text(encoding="utf-8"), names)
     began = time.monotonic()
@@ -141,22 +141,6 @@ def _show_case(case: Case) -> None:
 
 def _store(path: Path, store: Path | None) -> Path:
     return store or path.with_suffix(".store")
-
-
-def _prepare(path: Path, store: Store) -> tuple[Study, list[Task], dict[str, float]]:
-    """Read a study, put its workloads into the store, and estimate what each cell costs."""
-    from dovetail.studies.cost import costs
-    from dovetail.studies.grid import tasks_of
-    from dovetail.studies.runner import tell_of_earlier, warm_up
-    from dovetail.studies.spec import read_study
-
-    study = read_study(path)
-    store.create()
-    tasks = tasks_of(study, path, store.keep)
-    there = store.names()
-    tell_of_earlier(store, say)
-    warm_up([task for task in tasks if task.name not in there], say)
-    return study, tasks, costs(tasks, store)
 
 
 def _print_cell(task: Task, cost_s: float, done: bool) -> None:

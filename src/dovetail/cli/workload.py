@@ -55,7 +55,7 @@ def _facts(workload: Workload) -> dict[str, Any]:
 
     past = workload.provenance
     n = len(workload)
-    span = int(workload.submit[-1] - workload.submit[0]) if n else 0
+    span = workload.span_s
     used = workload.runtime[workload.limit > 0] / workload.limit[workload.limit > 0]
     return {
         "name": workload.name,
@@ -108,18 +108,11 @@ def _show(facts: dict[str, Any]) -> None:
         typer.echo(f"  thanks to      {printable(facts['acknowledge'], 400)}")
 
 
-def _write(workload: Workload, out: Path) -> None:
-    if out.suffix == ".parquet":
-        from dovetail.io.parquet import write_parquet
+def _write(workload: Workload, out: Path, as_json: bool) -> None:
+    """Write a workload, and say what is in it."""
+    from dovetail.io.write import write
 
-        write_parquet(workload, out)
-    else:
-        from dovetail.io.swf import write_swf
-
-        write_swf(workload, out)
-
-
-def _report(workload: Workload, out: Path, as_json: bool) -> None:
+    write(workload, out)
     facts = {"out": str(out), "jobs": len(workload), "set_aside": workload.set_aside.counts()}
     if as_json:
         print_json(facts)
@@ -139,9 +132,7 @@ def convert_command(
     as_json: Json = False,
 ) -> None:
     """Clean a trace, put it through scenarios, and write it in another form."""
-    workload = load(trace, [] if raw else filters, scenarios, overrun, seed)
-    _write(workload, out)
-    _report(workload, out, as_json)
+    _write(load(trace, [] if raw else filters, scenarios, overrun, seed), out, as_json)
 
 
 @app.command("generate")
@@ -157,9 +148,7 @@ def generate_command(
     """Generate a workload by the Lublin-Feitelson model, with user limits by the model of Tsafrir et al."""
     from dovetail.workloads.lublin import lublin
 
-    workload = lublin(jobs, processors, seed=seed, load=load_, kind=kind)
-    _write(workload, out)
-    _report(workload, out, as_json)
+    _write(lublin(jobs, processors, seed=seed, load=load_, kind=kind), out, as_json)
 
 
 @app.command("fetch")

@@ -232,12 +232,15 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
     return keys
 
 
-def warm(policy: Policy, nodes: bool = False) -> None:
-    """Make sure that the kernels which this policy needs, perhaps on nodes, are compiled (and remember it)."""
+def warm(policy: Policy, nodes: bool = False, say: Callable[[str], object] = lambda text: None) -> None:
+    """Make sure that the kernels which this policy needs, perhaps on nodes, are compiled (and remember it). `say` is
+    told before it takes long."""
     marker = _marker(policy, nodes)
     if marker is None:
         return
     marker.parent.mkdir(parents=True, exist_ok=True)  # where it cannot be made, that is known before compiling
+    if not marker.exists():
+        say(f"Compiling the kernels for this machine, once: about {'a' if nodes else 'half a'} minute.")
     columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
     cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
     replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy.to_compile(), cluster=cluster)

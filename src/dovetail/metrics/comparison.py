@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 from typing import Final, TypeVar
 
 import numpy as np
@@ -52,6 +52,10 @@ class Comparison:
     """Matched-pairs rank-biserial correlation, -1 to 1; below 0: other is mostly lower."""
     verdict: str
     """One of "better", "worse" and "unclear"."""
+
+    def __repr__(self) -> str:
+        between = "" if isnan(self.low) else f" [{100 * self.low:+.1f}, {100 * self.high:+.1f}]"
+        return f"{100 * self.change:+.1f} %{between} over {self.pairs:,} pairs: {self.verdict}"
 
 
 def compare(

@@ -101,6 +101,18 @@ class Cluster:
             raise ValueError(f"the nodes have {total} cores, and the cluster {self.processors} processors")
 
     @property
+    def in_words(self) -> str:
+        """How large it is: 64 nodes in 3 kinds, 1,024 cores."""
+        if not self.kinds:
+            return f"{self.processors:,} processors"
+        kinds = f" in {len(self.kinds)} kinds" if len(self.kinds) > 1 else ""
+        return f"{self.nodes:,} node{'s' * (self.nodes > 1)}{kinds}, {self.processors:,} cores"
+
+    def __repr__(self) -> str:
+        cap = f", at most {self.cap.mw / 1e6:,.1f} kW" if self.cap is not None else ""
+        return f"Cluster: {self.in_words}{cap}"
+
+    @property
     def nodes(self) -> int:
         """How many nodes there are; 0 where they are not known."""
         return sum(kind.count for kind in self.kinds)

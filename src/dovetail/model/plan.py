@@ -26,3 +26,10 @@ class Plan:
     wake: int | None = None
     nodes: Mapping[int, Sequence[int]] = field(default_factory=dict)
     devices: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        said = {"promised": self.promised, "expected": self.expected, "deadlines": self.deadlines}
+        more = "".join(f", {len(jobs):,} {word}" for word, jobs in said.items() if jobs)
+        shown = ", ".join(str(job) for job in self.starts[:5]) + (", ..." if len(self.starts) > 5 else "")
+        starts = f"{len(self.starts):,} to start" + (f" ({shown})" if shown else "")
+        return f"Plan: {starts}{more}" + (f", wake at {self.wake:,} s" if self.wake is not None else "")

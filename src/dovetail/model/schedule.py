@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dovetail.arrays import Ints
+from dovetail.model import frames
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Placement
 from dovetail.model.workload import Workload
+from dovetail.units import duration, printable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,18 @@ class Schedule:
     accepted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     placement: Placement | None = None
     charged_s: float = 0.0
+
+    def __repr__(self) -> str:
+        ran = self.start >= 0
+        waited = f", mean wait {duration(round(float(self.wait[ran].mean())))}" if bool(ran.any()) else ""
+        never = f", {int((~ran).sum()):,} never started" if not bool(ran.all()) else ""
+        name, policy = printable(self.workload.name, 60), printable(self.policy, 60)
+        return f"Schedule: {name} under {policy}, {len(self.start):,} jobs{waited}{never}"
+
+    def jobs(self) -> pl.DataFrame:
+        """A polars frame with one row per job: when it was submitted, started and ended, how long it waited, and what
+        was known of it; null where there is nothing to say. docs/python.md has the columns."""
+        return frames.of_schedule(self)
 
     @property
     def end(self) -> Ints:

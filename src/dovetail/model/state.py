@@ -57,6 +57,10 @@ class State:
     nodes: Mapping[int, Ints] = field(default_factory=dict)
     devices: Mapping[int, Ints] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        free = f"{self.free:,} of {self.processors:,} processors free"
+        return f"State at {self.now:,} s: {free}, {len(self.waiting):,} waiting, {len(self.running):,} running"
+
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""
         return max(int(self.start[job] + self.estimate[job]), self.now + 1)

@@ -7,12 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from dovetail.arrays import Ints
+from dovetail.model import frames
+from dovetail.units import duration, printable
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Column = npt.NDArray[Any]
 
@@ -100,7 +105,7 @@ class Workload:
     name: str
     columns: Mapping[str, Column]
     processors: int
-    provenance: Provenance
+    provenance: Provenance = field(default_factory=lambda: Provenance("made in memory"))
     set_aside: SetAside = field(default_factory=SetAside)
     header: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -134,6 +139,20 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.columns["id"])
+
+    def __repr__(self) -> str:
+        span = f" over {duration(self.span_s)}" if self.span_s > 0 else ""
+        machine = f"{self.processors:,} processors" if self.processors > 0 else "a machine of unknown size"
+        return f"Workload: {printable(self.name, 60)}, {len(self):,} jobs{span} on {machine}"
+
+    def jobs(self) -> pl.DataFrame:
+        """A polars frame with one row per job; null where the log does not know. docs/python.md has the columns."""
+        return frames.of_workload(self)
+
+    @property
+    def span_s(self) -> int:
+        """Seconds from the first submission to the last."""
+        return int(self.submit[-1] - self.submit[0]) if len(self) else 0
 
     def __getitem__(self, column: str) -> Column:
         return self.columns[column]

@@ -7,6 +7,7 @@ one file here.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -39,9 +40,11 @@ class UserPolicy(Policy):
 
 def policy(given: str | Policy | Any) -> Policy:
     """The policy that is meant: one of that name, with the settings behind a colon, or one that is given as it is, or
-    any object with `decide(state)`. SettingError lists the valid choices."""
+    any object with `decide(state)`, or a class of such. SettingError lists the valid choices."""
+    if isinstance(given, type) and callable(getattr(given, "decide", None)):
+        given = given()
     if isinstance(given, Policy):
-        return given
+        return given if given.name else _called(given, type(given).__name__)
     if not isinstance(given, str):
         if not callable(getattr(given, "decide", None)):
             raise SettingError(f"{given!r} is no policy: give a name, or an object with decide(state)")
@@ -54,6 +57,13 @@ def policy(given: str | Policy | Any) -> Policy:
         shown = [one for one in named() if ":" not in one]
         raise SettingError(f"{unknown('policy', name, shown)}, or path/to/file.py:Name")
     return with_settings(_meant(plain, rest), rest, given if rest else name.lower(), policy)
+
+
+def _called(given: Policy, name: str) -> Policy:
+    """The same policy under a name: policies may be frozen."""
+    made = copy(given)
+    object.__setattr__(made, "name", name)
+    return made
 
 
 def _meant(name: str, rest: str) -> Policy:

@@ -16,8 +16,11 @@ _ALL: Final = (Recent(), Similar(), Hierarchy(), Survival(), Neighbours(), Onlin
 LEARNED: Final[dict[str, Predictor]] = {one.name: one for one in _ALL}
 
 
-def predictor(text: str) -> Predictor:
-    """The predictor of that name, with the settings behind a colon. SettingError lists the valid choices."""
+def predictor(text: str | Predictor) -> Predictor:
+    """The predictor of that name, with the settings behind a colon, or one that is given as it is. SettingError lists
+    the valid choices."""
+    if isinstance(text, Predictor):
+        return text
     if is_known(text):
         return Known(text)
     if found := in_file(text):

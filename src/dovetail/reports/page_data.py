@@ -1,12 +1,21 @@
-"""What a page shows, as plain data: it knows policies, metrics and schedules, and nothing of where they were kept."""
+"""What a page shows, as plain data: it knows policies, metrics and schedules, and nothing of where they were kept. A
+case can also be looked at by itself, in Python: as a table, a frame, a picture or a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dovetail.errors import SettingError
 from dovetail.metrics.comparison import Comparison
 from dovetail.model.schedule import Schedule
+from dovetail.names import unknown
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,70 @@ class Case:
         if not self.nodes:
             return f"{self.processors:,} processors"
         return f"{self.nodes:,} node{'s' * (self.nodes > 1)} with {self.processors:,} cores"
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Their names, the baseline first."""
+        return tuple(entry.policy for entry in self.entries)
+
+    @property
+    def schedules(self) -> dict[str, Schedule]:
+        """The schedule of each policy whose starts were kept; of several runs, the one that pictures show."""
+        return {entry.policy: entry.schedule() for entry in self.entries if entry.schedule is not None}
+
+    def frame(self) -> pl.DataFrame:
+        """A polars frame with one row per policy, the baseline first, and one column per metric."""
+        import polars as pl
+
+        rows = [{"policy": entry.policy, "runs": entry.runs, **entry.metrics} for entry in self.entries]
+        return pl.from_dicts(rows, infer_schema_length=None)
+
+    def versus(self, policy: str) -> Mapping[str, Comparison]:
+        """How a policy compares with the baseline, by metric: the change, its interval and the verdict."""
+        others = self.entries[1:]
+        found = next((entry for entry in others if entry.policy == policy), None)
+        if found is None:
+            known = [entry.policy for entry in others]
+            raise SettingError(f"{unknown('compared policy', policy, known)} (the baseline is {self.policies[0]})")
+        return found.versus
+
+    def plot(self, kind: str = "waits") -> Figure:
+        """A picture of one kind (`waits`, `queue`, `utilization`, `changes`, ...), as a Matplotlib figure."""
+        from dovetail.reports.plots import of_case
+
+        return of_case(self, kind)
+
+    def report(self, path: str | Path, *, command: str = "") -> None:
+        """Write one self-contained page. `command`: the one that makes it again, for its foot."""
+        from dovetail.reports.page import write
+
+        write(self.page(command), path)
+
+    def page(self, command: str = "") -> Content:
+        """A page about this case alone."""
+        first = self.entries[0].schedule
+        past = None if first is None else first().workload
+        return Content(
+            title=f"{self.trace}: " + " and ".join(self.policies),
+            cases=(self,),
+            command=command,
+            notes=tuple(
+                f"{step.name}: {step.removed:,} removed, {step.changed:,} changed"
+                for step in (past.provenance.steps if past else ())
+            ),
+            thanks=(past.provenance.acknowledge,) if past and past.provenance.acknowledge else (),
+            provenance={"workload sha256": past.digest()} if past else {},
+        )
+
+    def __repr__(self) -> str:
+        from dovetail.reports.display import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        from dovetail.reports.display import as_html
+
+        return as_html(self)
 
 
 @dataclass(frozen=True)

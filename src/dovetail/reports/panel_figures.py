@@ -102,7 +102,7 @@ def wait_map_figure(drawn: Sequence[Curves]) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import LogNorm
 
-    made = figure(_WIDE if len(drawn) > 1 else _WIDE / 2, 44 + 25 * max(len(drawn[0].wait_map.sizes), 4))
+    made = figure(_WIDE / 2 * len(drawn), 44 + 25 * max(len(drawn[0].wait_map.sizes), 4))
     axes = made.subplots(1, len(drawn), squeeze=False)[0]
     top_s = max(600.0, *(float(np.nanmax(c.wait_map.mean_s, initial=0.0)) for c in drawn))
     least_s = min(60.0, top_s / 100)

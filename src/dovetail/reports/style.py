@@ -106,9 +106,9 @@ def settings() -> Any:
 
 def figure(width: float, height: float) -> Figure:
     """An empty figure of so many points: 1 point is 1 to 1.4 pixels on the page."""
-    from matplotlib.figure import Figure
+    from dovetail.reports.drawing import Drawing
 
-    return Figure(figsize=(width / 72, height / 72), layout="constrained")
+    return Drawing(figsize=(width / 72, height / 72), layout="constrained")
 
 
 def svg(drawn: Figure, name: str, label: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.arrays import Floats
+from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.metrics.comparison import Comparison, block_length, compare_all
 from dovetail.metrics.groups import by_group, users, weeks
@@ -189,8 +190,11 @@ def _unpairable(rows: Sequence[Row]) -> str:
     return ""
 
 
-def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
-    """One case of schedules of the same workload under policies of different names; the first is the baseline."""
+def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site | None = None) -> Case:
+    """One case of schedules of the same workload under policies of different names; the first is the baseline. With a
+    `site`, its energy is measured too."""
+    if not schedules:
+        raise SettingError("no schedules: a case has at least one policy")
     if pair not in PAIRINGS[1:]:
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
     first = schedules[0]
@@ -204,12 +208,39 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks") -> Case:
         jobs=len(first.workload),
         processors=first.cluster.processors,
         nodes=first.cluster.nodes,
-        span_s=int(first.workload.submit[-1] - first.workload.submit[0]),
+        span_s=first.workload.span_s,
         entries=tuple(
-            Entry(one.policy, summarize(one), 1, versus.get(one.policy, {}), partial(_itself, one)) for one in schedules
+            Entry(one.policy, summarize(one, site), 1, versus.get(one.policy, {}), partial(_itself, one))
+            for one in schedules
         ),
         pairing=paired_over(versus, pair),
         remarks=tuple(_foreseeing(one.policy for one in schedules if one.clairvoyant)),
+    )
+
+
+def of_runs(runs: Mapping[str, Sequence[Schedule]], site: Site | None = None) -> Case:
+    """One case of several workloads, each replayed under every policy, in the same order: each workload is a pair."""
+    measured = {policy: [summarize(one, site) for one in schedules] for policy, schedules in runs.items()}
+    tables = {
+        policy: {metric: np.array([row[metric] for row in rows], np.float64) for metric in IN_RUNS}
+        for policy, rows in measured.items()
+    }
+    versus = against(tables, "runs")
+    first = next(iter(runs.values()))
+    return Case(
+        trace=", ".join(dict.fromkeys(one.workload.name for one in first)),
+        estimate=first[0].estimate,
+        jobs=sum(len(one.workload) for one in first),
+        processors=first[0].cluster.processors,
+        nodes=first[0].cluster.nodes,
+        span_s=sum(one.workload.span_s for one in first),
+        entries=tuple(
+            Entry(policy, means(rows), len(rows), versus.get(policy, {}), partial(_itself, runs[policy][0]))
+            for policy, rows in measured.items()
+        ),
+        pairing=paired_over(versus, "workloads"),
+        detail=f"{len(first)} workloads",
+        remarks=tuple(_foreseeing(policy for policy, schedules in runs.items() if schedules[0].clairvoyant)),
     )
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dovetail.engine.replay import compiled, warm
 from dovetail.policies.registry import policy
-from dovetail.studies.executors import RETRIES, Engine, ExecutorError
+from dovetail.studies.cost import costs as costs_of
+from dovetail.studies.executors import RETRIES, Engine, ExecutorError, engine
+from dovetail.studies.grid import tasks_of
+from dovetail.studies.spec import Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
 from dovetail.studies.worker import run_batch, worker_code
@@ -60,6 +66,32 @@ def tell_of_earlier(store: Store, say: Callable[[str], None]) -> None:
             f"{store.path} has {old:,} {'run' if old == 1 else 'runs'} by an earlier version of Dovetail. They are not"
             " used: their cells are run anew. docs/store.md says how to delete them."
         )
+
+
+def prepare(path: Path, store: Store, say: Callable[[str], None]) -> tuple[Study, list[Task], dict[str, float]]:
+    """Read a study, put its workloads into the store, compile what is needed, and estimate what each cell costs."""
+    study = read_study(path)
+    store.create()
+    tasks = tasks_of(study, path, store.keep)
+    there = store.names()
+    tell_of_earlier(store, say)
+    warm_up([task for task in tasks if task.name not in there], say)
+    return study, tasks, costs_of(tasks, store)
+
+
+def run_study(
+    path: Path, folder: Path | None, on: str | Executor, workers: int | None, say: Callable[[str], None]
+) -> tuple[Store, Outcome]:
+    """Run what is missing of a study on an engine that is named, or on an executor; None: the store beside it."""
+    store = Store(folder or path.with_suffix(".store"))
+    if isinstance(on, str):
+        chosen = engine(on, workers, store.path.resolve())
+    else:
+        count = workers or len(os.sched_getaffinity(0))
+        chosen = Engine(lambda: nullcontext(on), count, 0.5, 2 * count)
+    study, tasks, costs = prepare(path, store, say)
+    store.write_study(study, path.read_text(encoding="utf-8"), [task.name for task in tasks])
+    return store, run_missing(tasks, store, chosen, costs)
 
 
 def run_missing(

@@ -35,6 +35,7 @@ from dovetail.studies.task import FORMAT
 if TYPE_CHECKING:
     import polars as pl
 
+    from dovetail.reports.page_data import Case
     from dovetail.studies.spec import Study
 
 PASS_TIMES: Final = (
@@ -63,10 +64,13 @@ _OLD_S: Final = 600
 
 
 class Store:
-    """The runs of a study."""
+    """The runs of a study, in a folder: `frame` has all of them, `cases` compares them, `report` writes their page."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+
+    def __repr__(self) -> str:
+        return f"Store: {self.path}, {len(self.names()) if self._runs.is_dir() else 0:,} runs"
 
     def create(self) -> None:
         """Make the folders, and clear away what a killed process left half written."""
@@ -169,6 +173,13 @@ class Store:
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
             accepted, placement,
         )  # fmt: skip
+
+    def cases(self, pair: str = "") -> tuple[Case, ...]:
+        """What the study found, case by case: each shows as a table, and has `frame`, `versus`, `plot` and `report`.
+        `pair`: `runs` (the same span and seed), `weeks` or `users`; empty: what fits best."""
+        from dovetail.studies.cases import content
+
+        return content(self, pair).cases
 
     def write_study(self, study: Study, text: str, runs: list[str]) -> None:
         """Write down what is run now: the study, its text, and the names of its runs."""
