@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.fronts import between, by_week, measured, split_jobs, whole_jobs
 
 from dovetail.energy.hours import HOUR_S, Hours
 from dovetail.energy.site import MILLION, Site
 from dovetail.metrics.energy import UJ_PER_MWH, powers
 from dovetail.metrics.exact import Floats
 from dovetail.model.workload import Ints
+from reproductions.energy_fronts.bounds import split_jobs, whole_jobs
+from reproductions.energy_fronts.page import between, by_week, measured
 from tests.metrics.schedules import schedule_of
 
 PRICES = np.array([4.0, 2.0, 1.0, 3.0, 3.0, 3.0])
@@ -54,7 +55,7 @@ def test_bills_of_weeks_are_the_bill() -> None:
     row = measured(schedule, site)
     assert len(row["bill_weeks"]) > 2
     assert sum(row["bill_weeks"]) == pytest.approx(row["bill"])
-    assert sum(row["co2_weeks"]) == pytest.approx(row["co2_kg"])
+    assert sum(row["carbon_weeks"]) == pytest.approx(row["carbon"])
     drawn = powers(schedule, site)
     until = int(drawn.times[0]) + 604_800
     first = powers(schedule, site, until)
