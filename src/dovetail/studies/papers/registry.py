@@ -13,7 +13,6 @@ PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Bat
 CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
 DISPATCHER: Final = "Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern Applications (CP 2021)"
 DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
-PROFIT: Final = "Optimizing Profit and Cooling Costs in HPC Cluster Scheduling (no author given)"
 FRAGMENTS: Final = "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with FGD (USENIX ATC 2023)"
 
 
@@ -124,13 +123,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "beside Table 1: Last2 and similar jobs as predictors, on as many jobs as the paper has",
             "400,000 generated jobs with our policies; spans of them with the paper's dispatchers",
             1800,
-        ),
-        Reproduction(
-            "profit",
-            PROFIT,
-            "Tables 1 to 3 and Figs. 1 to 8: days planned for profit, its searches, rules and ours",
-            "a stretch of CEA-Curie like the paper's, on as many cores in one pool; 15 s of search a day",
-            6000,
         ),
         Reproduction(
             "binding",
