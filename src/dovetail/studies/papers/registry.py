@@ -125,13 +125,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             1800,
         ),
         Reproduction(
-            "binding",
-            CP,
-            "an expectation of Sections 5 and 6: planning gains more where several resources bind",
-            "generated jobs on nodes where one, two or three resources bind",
-            400,
-        ),
-        Reproduction(
             "alibaba-gpus",
             FRAGMENTS,
             "Alibaba's cluster of 2023 filled with pods: GPUs that each rule of placement leaves free",
