@@ -162,7 +162,7 @@ def test_the_page_on_wait_areas_goes_on_from_what_is_there_and_is_the_committed_
 
 def test_each_name_has_a_page_a_valid_study_and_its_command() -> None:
     pages = {page.name for page in RESULTS.glob("*.md")}
-    of_benchmarks = {"windows.md", "cp-week.md", "errors.md", "nodes-scale.md"}
+    of_benchmarks = {"windows.md", "cp-week.md", "errors.md"}
     assert pages == {found.page for found in REPRODUCTIONS.values()} | of_benchmarks
     about = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
     for name, found in REPRODUCTIONS.items():
