@@ -171,7 +171,7 @@ def test_each_name_has_a_page_a_valid_study_and_its_command() -> None:
         if found.study:
             assert read_study(found.study).name == name
     without = [name for name, found in REPRODUCTIONS.items() if found.study is None]
-    assert without == ["dbf-figure-1", "alibaba-gpus"]
+    assert without == ["dbf-figure-1"]
 
 
 def test_the_list_has_every_name() -> None:

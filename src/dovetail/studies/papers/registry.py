@@ -13,7 +13,6 @@ PACKING: Final = "Metrics for Packing Efficiency and Fairness of HPC Cluster Bat
 CP: Final = "Job Scheduling for HPC Clusters: Constraint Programming vs. Backfilling Approaches (DEBS 2024)"
 DISPATCHER: Final = "Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern Applications (CP 2021)"
 DEADLINE: Final = "Don't Hurry Be Happy: a Deadline-Based Backfilling Approach (JSSPP 2017)"
-FRAGMENTS: Final = "Beware of Fragmentation: Scheduling GPU-Sharing Workloads with FGD (USENIX ATC 2023)"
 
 
 @dataclass(frozen=True)
@@ -123,13 +122,6 @@ REPRODUCTIONS: Final[Mapping[str, Reproduction]] = {
             "beside Table 1: Last2 and similar jobs as predictors, on as many jobs as the paper has",
             "400,000 generated jobs with our policies; spans of them with the paper's dispatchers",
             1800,
-        ),
-        Reproduction(
-            "alibaba-gpus",
-            FRAGMENTS,
-            "Alibaba's cluster of 2023 filled with pods: GPUs that each rule of placement leaves free",
-            "the default list of pods; our rules of placement",
-            300,
         ),
     )
 }

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dovetail.kernels.filling import all_fragmented, fill
 from dovetail.kernels.nodes import Nodes
 from dovetail.model.cluster import Typical
 from dovetail.model.request import requests_of
 from dovetail.policies.machine import new_machine
+from reproductions.alibaba_gpus.kernel import all_fragmented, fill
 from tests.slow.node_cases import random_nodes_case
 from tests.slow.nodes import RULES
 from tests.slow.policies import Block, Profile

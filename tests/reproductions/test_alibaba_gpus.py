@@ -1,4 +1,4 @@
-"""GPUs that cannot be allocated: a cluster that fills up, counted slowly, and the page that says so."""
+"""GPUs that cannot be allocated: a cluster that fills up, counted slowly, and claims about it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,13 @@ import numpy as np
 import pytest
 
 from dovetail.errors import SettingError
-from dovetail.metrics.comparison import Comparison
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.model.request import requests_of, typical
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.machine import PLACES
-from dovetail.studies.papers.alibaba_gpus import (
-    BASE,
-    FULL,
-    NODES,
-    PODS,
-    SEEDS,
-    _holds,
-    _mean,
-    fill_all,
-    page_of,
-    rules,
-)
-from dovetail.studies.papers.filling import POINTS, UPTO, drawn, filled
-from dovetail.workloads.alibaba import read_nodes, read_pods
-from tests.conftest import ROOT, TRACES, needs_traces
+from reproductions.alibaba_gpus.filling import POINTS, UPTO, drawn, filled
+from reproductions.alibaba_gpus.page import quarter
+from reproductions.values import Value, Values
 
 CLUSTER = by_node(
     ("cores", "memory_mb", "gpus"),
@@ -109,27 +96,10 @@ def test_typical_jobs_by_number_and_by_what_they_ask_for() -> None:
     assert sum(one.part for one in typical(requests, 2, 2)) == pytest.approx(1)
 
 
-def test_the_page_says_what_it_is_made_from() -> None:
-    page = page_of(CLUSTER, pods(), range(6))
-    assert page.facts["statements"] == 8
-    assert "(11 nodes, 36 GPUs)" in " ".join(page.text.split())
-    assert all(f"| `{place}` |" in page.text for place in PLACES)
-    assert list(page.pictures) == ["alibaba-gpus.svg"]
-    timed = page.text.index("## How long it takes")
-    again = page_of(CLUSTER, pods(), range(6))
-    assert (again.text[:timed], again.pictures) == (page.text[:timed], page.pictures)
-
-
-@pytest.mark.parametrize(("low", "high", "verdict"), [(-0.3, -0.25, "yes"), (-0.3, -0.2, "in part"), (-0.2, 0, "no")])
+@pytest.mark.parametrize(("low", "high", "verdict"), [(-30, -25, "yes"), (-30, -20, "in part"), (-20, 0, "no")])
 def test_a_claim_holds_if_the_whole_interval_does(low: float, high: float, verdict: str) -> None:
-    assert _holds(Comparison(10, 1, 1, (low + high) / 2, low, high, 0.95, 0, 0, 0, "")) == verdict
-
-
-@needs_traces
-def test_the_committed_page_has_the_numbers_of_best_fit() -> None:
-    """All rules take minutes. This one does not, and it is the one that the others are compared with."""
-    best = rules(read_nodes(TRACES / NODES), read_pods(TRACES / PODS))[BASE]
-    free = fill_all({BASE: best}, SEEDS)[BASE].free(FULL)
-    text = (ROOT / "docs" / "results" / "alibaba-gpus.md").read_text(encoding="utf-8")
-    assert f"At saturation `best` leaves {free.mean():.0f} GPUs free" in text
-    assert f"| `best` | {_mean(free)} |" in text
+    row = {"change": (low + high) / 2, "change low": low, "change high": high, "free": 300.4, "base": 400.0}
+    values = Values({("end", "gradient", key): Value(one, "", "run") for key, one in row.items()}, {})
+    judged = quarter(values, "end", "gradient")
+    assert judged.holds == verdict
+    assert judged.ours.endswith(": 300 against 400 GPUs")

@@ -7,7 +7,7 @@ as much has come as the cluster has is what the placement could not allocate.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 from typing import Final
 
@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from dovetail.errors import SettingError
-from dovetail.kernels.filling import all_fragmented, fill
 from dovetail.kernels.nodes import Nodes
 from dovetail.metrics.exact import Floats
 from dovetail.model.cluster import WHOLE, Cluster
@@ -24,11 +23,12 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Ints, Provenance, Step, Workload
 from dovetail.policies.machine import new_machine
 from dovetail.referee import assert_valid
+from reproductions.alibaba_gpus.kernel import all_fragmented, fill
 
 Flags = npt.NDArray[np.bool_]
 
 UPTO: Final = 130
-"""Pods come until they have asked for so many per cent of the shared resource."""
+"""Pods come until they have asked for this share of the shared resource, in per cent."""
 POINTS: Final = tuple(range(5, UPTO + 1, 5))
 """Where fragmentation is measured: per cent of the shared resource that pods have asked for."""
 
@@ -50,7 +50,7 @@ class Filled:
     """Processor time for all pods that came."""
 
     def at(self, percent: int) -> int:
-        """How many pods had come when so much had been asked for."""
+        """How many pods had come when this share, in per cent, had been asked for."""
         return _within(self.asked, self.capacity, percent)
 
     def free(self, percent: int) -> float:
@@ -83,12 +83,12 @@ def shared_asked(requests: Requests, cluster: Cluster) -> Ints:
 
 
 def _within(asked: Ints, capacity: int, percent: int) -> int:
-    """How many jobs, the first ones, ask for no more than so many per cent of the devices."""
+    """How many jobs, the first ones, ask for no more than this share of the devices."""
     return int(np.searchsorted(np.cumsum(asked), capacity * WHOLE * percent // 100, side="right"))
 
 
 def drawn(pods: Workload, cluster: Cluster, seed: int, upto: int = UPTO) -> Workload:
-    """Pods of a list, drawn with replacement until they ask for so many per cent of the shared resource. They come all
+    """Pods of a list, drawn with replacement until they ask for `upto` per cent of the shared resource. They come all
     at once, in the order drawn, and stay for a second: for the referee, all are there together."""
     asked = shared_asked(requests_of(pods, cluster), cluster)
     if asked.sum() <= 0:
@@ -112,26 +112,19 @@ def filled(pods: Workload, cluster: Cluster, place: str) -> Filled:
     cap = new_machine(cluster, pods.size, requests, place, n)
     if not isinstance(cap, Nodes) or not cluster.shared:
         raise SettingError("a cluster is filled node by node: it needs kinds of node and a shared resource")
-    made = Filled(
-        shared_capacity(cluster),
-        shared_asked(requests, cluster),
-        np.zeros(0, np.int64),
-        np.zeros(len(POINTS)),
-        0.0,
-        0.0,
-    )
+    capacity, asked, fragments = shared_capacity(cluster), shared_asked(requests, cluster), np.zeros(len(POINTS))
     stays, came, cpu_s = np.zeros(n, np.bool_), 0, 0.0
     fill(cap, came, came, stays)  # compiled now, and not while the clock runs
     for i, percent in enumerate(POINTS):
-        begin, until = time.process_time(), made.at(percent)
+        begin, until = time.process_time(), _within(asked, capacity, percent)
         fill(cap, came, until, stays)
         cpu_s, came = cpu_s + time.process_time() - begin, until
-        made.fragments[i] = all_fragmented(cap)
+        fragments[i] = all_fragmented(cap)
     placement = Placement(requests.first, cap.placed[0].copy(), cap.placed[1].copy())
     assert_valid(_all_at_once(pods, cluster, place, placement, stays), expect_all_started=False)
     left = _left(cluster, requests, placement, stays)
     pieces = float(left[(left > 0) & (left < WHOLE)].sum()) / WHOLE
-    return replace(made, stays=stays.astype(np.int64), pieces=pieces, cpu_s=cpu_s)
+    return Filled(capacity, asked, stays.astype(np.int64), fragments, pieces, cpu_s)
 
 
 def _all_at_once(pods: Workload, cluster: Cluster, place: str, placement: Placement, stays: Flags) -> Schedule:

@@ -1,4 +1,8 @@
-"""A cluster that only fills up: jobs come one after the other, none ends, and one that does not fit is lost."""
+"""A cluster that only fills up: jobs come one after the other, none ends, and one that does not fit is lost.
+
+Compiled code is kept on disk. Numba notices an edit in this file, `jit` one in the package's kernels; so nothing here
+may call a kernel from a third place.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 
 @jit
 def fill(cap: Nodes, first: int, last: int, stays: npt.NDArray[np.bool_]) -> None:
-    """Jobs from `first` to before `last` come, in the order of their numbers; `stays` says who found a place."""
+    """Jobs from `first` to before `last` come, in the order of their numbers; `stays` says which found a place."""
     for job in range(first, last):
         if fits_now(cap, job):
             start(cap, job, ZERO, _NEVER)
