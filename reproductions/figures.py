@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_ENDS: Final = ("", " low", " high")
+
+
 def drawn(folder: Folder, picture: Picture, values: Values, runs: Runs) -> str:
     """A picture as the text of an SVG file: the same bytes each time."""
     from dovetail.reports.style import settings, svg
@@ -33,16 +36,25 @@ def drawn(folder: Folder, picture: Picture, values: Values, runs: Runs) -> str:
 
 
 def lines(values: Values, given: Mapping[str, Any]) -> Figure:
-    """A panel for each table, a line for each of its rows, the columns as x."""
+    """A panel for each table, a line for each of its rows, the columns as x; between the tables of that name with `low`
+    and `high` after it, where they are there, a band."""
     from dovetail.reports.style import STROKES
 
     made, panels = _panels(values, given)
     for ax, (table, rows) in panels:
         for stroke, row in enumerate(rows):
-            points = sorted((float(key[2]), y) for key, y in values.numbers(table, row).items())
+            x, middle, low, high = _points(values, table, row)
             line = {**STROKES[stroke % len(STROKES)].line, **({} if given.get("markers") else {"marker": ""})}
-            ax.plot([x for x, _ in points], [y for _, y in points], label=row, **line)
+            ax.plot(x, middle, label=row, **line)
+            if low and high:
+                ax.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
     return _finished(made, given)
+
+
+def _points(values: Values, table: str, row: str) -> list[list[float]]:
+    """The columns of a row, its numbers in their order, and those of the tables `low` and `high`."""
+    sides = [sorted((float(key[2]), y) for key, y in values.numbers(table + end, row).items()) for end in _ENDS]
+    return [[x for x, _ in sides[0]], *([y for _, y in side] for side in sides)]
 
 
 def bars(values: Values, given: Mapping[str, Any]) -> Figure:

@@ -20,7 +20,7 @@ COSTLY = ("browser", "contract", "docs", "papers", "slow", "slurm", "traces")
 PATHS = {
     "contract": "tests/contract/",
     "docs": "tests/docs/test_docs.py::test_blocks_run",
-    "papers": "tests/studies/test_papers",
+    "papers": "tests/reproductions/",
 }
 """Kinds that are told by where a test stands."""
 QUICK = " and ".join(f"not {kind}" for kind in COSTLY)

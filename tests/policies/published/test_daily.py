@@ -15,12 +15,13 @@ from dovetail.engine.contract import check_policy
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
+from dovetail.model.schedule import Schedule
+from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.optimize.day.problem import Day, Searched
 from dovetail.policies.published.daily import Daily
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
-from dovetail.studies.papers.profit_runs import carried_out
 from dovetail.units import DAY_S
 
 
@@ -39,6 +40,31 @@ def busy_days(seed: int, jobs: int = 60) -> tuple[Workload, Site]:
         "s", 9500, cooling=cooling, temperature_mc=weather, price=Hours(np.array([200 * MILLION])), tariff=20_000
     )
     return Workload("case", {k: v.astype(np.int64) for k, v in columns.items()}, 8, Provenance("made")), site
+
+
+def carried_out(workload: Workload, daily: Daily, site: Site, processors: int) -> Schedule:
+    """What a replay of a policy that knows the day makes, morning by morning: nothing happens between two of them that
+    was not planned."""
+    daily = daily.at(site, workload, processors)
+    start, none = np.full(len(workload), -1, np.int64), np.empty(0, np.int64)
+    now = int(workload.submit[0])
+    while bool((start < 0).any()):
+        running = np.flatnonzero((start >= 0) & (start + workload.runtime > now))
+        state = State(
+            now=now, processors=processors, free=processors - int(workload.size[running].sum()),
+            waiting=np.flatnonzero((workload.submit <= now) & (start < 0)), running=running, arrived=none, ended=none,
+            submit=workload.submit, size=workload.size, limit=workload.limit, estimate=workload.runtime,
+            user=workload.get("user"), start=start.copy(), future=np.flatnonzero(workload.submit > now),
+        )  # fmt: skip
+        plan = daily.decide(state)
+        start[list(plan.starts)] = now
+        start[list(plan.expected)] = list(plan.expected.values())
+        now += DAY_S
+    promised = np.full(len(workload), -1, np.int64)
+    return Schedule(
+        workload, Cluster(processors), daily.name, "runtime", start, workload.submit, promised, promised, 0, 0, {},
+        workload.runtime, clairvoyant=True,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("search", ["multi", "delay", "relax", "cp"])
