@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.engine.compiled import Replay, new_replay
-from dovetail.engine.estimates import said_by
+from dovetail.engine.estimates import estimator_of
 from dovetail.engine.replay import check, replay
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
@@ -91,8 +91,8 @@ def offers(
     def at_now(deadline_s: int) -> Replay:
         made = there(deadline_s, 1)
         check(made, cluster)
-        said = said_by(made, "limit")
-        going = new_replay(made, cluster, policy.rule(Asked(bounded=said.bounded)), said.learner)
+        estimator = estimator_of(made, "limit")
+        going = new_replay(made, cluster, policy.rule(Asked(bounded=estimator.bounded)), estimator.learner)
         going.advance(now)
         return going
 

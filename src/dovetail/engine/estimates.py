@@ -24,7 +24,7 @@ _MOST_S = 1 << 60
 
 
 @dataclass
-class Said:
+class Estimator:
     """The learner of a replay, and the predictor behind it if it is one that is written in Python."""
 
     workload: Workload
@@ -69,17 +69,17 @@ class Said:
         return Job(number, *(int(column[number]) for column in self._columns))
 
 
-def said_by(workload: Workload, estimate: Estimate) -> Said:
+def estimator_of(workload: Workload, estimate: Estimate) -> Estimator:
     """What a replay is told of run times, before the first job. A predictor begins anew: what it learns stays here."""
     if isinstance(estimate, np.ndarray):
         given = np.asarray(estimate, np.int64)
         if given.shape != (len(workload),) or np.any(given < 1):
             raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
-        said = Said(workload, new_learner(workload.limit, first=given))
+        estimator = Estimator(workload, new_learner(workload.limit, first=given))
     else:
         made = predictor(estimate) if isinstance(estimate, str) else deepcopy(estimate)
-        said = Said(workload, made.learner(workload), made if made.asked else None)
-    most = np.maximum(said.learner.first, workload.limit)
+        estimator = Estimator(workload, made.learner(workload), made if made.asked else None)
+    most = np.maximum(estimator.learner.first, workload.limit)
     if np.sum(most, dtype=np.float64) > _MOST_S:
         raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
-    return said
+    return estimator

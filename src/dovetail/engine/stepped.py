@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.engine.compiled import feedback_links, read_only
-from dovetail.engine.estimates import Said, said_by
+from dovetail.engine.estimates import Estimator, estimator_of
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.errors import PolicyError
 from dovetail.kernels.learners.learner import AT_ONCE, GIVEN, observe, outlived, predicted
@@ -37,7 +37,7 @@ class Stepper:
     workload: Workload
     cluster: Cluster
     policy: Policy
-    said: Said | Ints
+    said: Estimator | Ints
     seed: int = 0
     feedback: bool = False
     every_s: int = 0
@@ -66,7 +66,7 @@ class Stepper:
         n = len(self.workload)
         unknown = [np.full(n, -1, np.int64) for _ in range(5)]
         self.start, self.arrive, self.promised_first, self.promised_last, self.accepted = unknown
-        self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
+        self._said = self.said if isinstance(self.said, Estimator) else estimator_of(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
         cap = self.cluster.cap
