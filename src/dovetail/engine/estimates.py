@@ -1,4 +1,4 @@
-"""What is said of run times in a replay: estimates that are given, or a predictor that is asked on the way."""
+"""Estimates of run times in a replay: numbers that are given, or a predictor that is asked on the way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Estimate = str | Ints | Predictor
 """A predictor, its name, or one number per job."""
 
 _MOST_S = 1 << 60
-"""Estimates may add up to so much: the end of any plan is then an integer of 64 bits."""
+"""Estimates may add up to this at most: the end of any plan is then an integer of 64 bits."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Estimator:
             job = self._job(number)
             value = self.predictor.estimate(job)
             if not isfinite(value):
-                raise PolicyError(f"{self.predictor.name} says {value} of job {number}: an estimate is a number")
+                raise PolicyError(f"{self.predictor.name} estimates {value} for job {number}: it must be finite")
             self.learner.first[number] = max(1, min(job.limit, int(value + 0.5)))
 
     def _job(self, number: int) -> Job:
@@ -70,7 +70,7 @@ class Estimator:
 
 
 def estimator_of(workload: Workload, estimate: Estimate) -> Estimator:
-    """What a replay is told of run times, before the first job. A predictor begins anew: what it learns stays here."""
+    """What gives a replay its estimates, before the first job. A predictor begins anew: what it learns stays here."""
     if isinstance(estimate, np.ndarray):
         given = np.asarray(estimate, np.int64)
         if given.shape != (len(workload),) or np.any(given < 1):

@@ -121,11 +121,11 @@ def _schedule(
 def checked(
     workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, *, feedback: bool = False
 ) -> Estimator:
-    """What is said of the run times in a replay, when it can be made. A clairvoyant policy knows them."""
+    """What gives a replay its estimates, if the replay can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
     if policy.clairvoyant:
         if feedback:
-            raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
+            raise SettingError(f"{policy.name} is shown the submissions to come: with feedback they are not known")
         estimate = "runtime"
     return estimator_of(workload, estimate)
 

@@ -24,14 +24,14 @@ from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
 
 MOST_WAKES: Final = 10_000
-"""A policy that starts nobody on an idle machine may ask so often to be woken; then it is taken to be stuck."""
+"""How often a policy that starts no job on an idle machine may ask to be woken, until it is taken to be stuck."""
 
 
 @dataclass
 class Stepper:
-    """A replay that asks a policy at each moment. `said`: who says run times, or one estimate per job. `see`, when
-    given, is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
-    decides happens so much later, in whole seconds; what is left of a second counts for the next pass.
+    """A replay that asks a policy at each moment. `said`: an estimator, or one estimate per job. `see`, when given,
+    is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
+    decides happens later by that time, in whole seconds; what is left of a second counts for the next pass.
     """
 
     workload: Workload
@@ -59,7 +59,7 @@ class Stepper:
     _asked_last: bool = False
     """The last moment had a pass."""
     _wakes: int = 0
-    """Moments in a row with an idle machine and nobody to come."""
+    """Moments in a row with an idle machine and no job to come."""
     _standing: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
@@ -103,7 +103,7 @@ class Stepper:
         self._wakes = self._wakes + 1 if not times else 0
         if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
             times.append(self._standing.wake)
-        # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
+        # On an idle machine, with no job to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last
         if self.every_s and self._waiting and hope:
             times.append((self.now // self.every_s + 1) * self.every_s)
@@ -201,7 +201,7 @@ class Stepper:
         self._carry_out(plan)
 
     def _charge(self, seconds: float) -> None:
-        """Let the time that a decision took pass. Who ends or arrives meanwhile is known to the next pass."""
+        """Let the time that a decision took pass. Jobs that end or arrive meanwhile are known to the next pass."""
         until = self.now + int(self.charged_s + seconds) - int(self.charged_s)
         self.charged_s += seconds
         while (times := [heap[0][0] for heap in (self._ends, self._coming) if heap]) and min(times) <= until:
