@@ -298,7 +298,7 @@ def _lengthened(workload: Workload, text: str, seed: int) -> Workload:
 def _between(text: str) -> tuple[int, int]:
     begin, dots, end = text.partition("..")
     if not dots:
-        raise SettingError(f"{text!r} is not a span: write its begin and end, 0d..30d")
+        raise SettingError(f"{text!r} is not a span: write its start and end, 0d..30d")
     try:
         return parse_duration(begin), parse_duration(end)
     except ValueError as error:
