@@ -1,4 +1,4 @@
-"""How much of a change is chance: metrics when 1 % of the limits are a second longer, which helps nobody.
+"""How much of a change is chance: metrics when 1 % of the limits are a second longer, which helps no job.
 
 python benchmarks/chance.py [--logs KTH-SP2 CTC-SP2 SDSC-SP2] [--seeds 20]
 

@@ -41,7 +41,7 @@ def warm_all() -> None:
 
 
 def cpu_of(command: list[str], cache: str) -> tuple[float, str]:
-    """CPU seconds of a command and what it said on standard error."""
+    """CPU seconds of a command and what it wrote to standard error."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         command, env={**os.environ, "DOVETAIL_CACHE": cache}, capture_output=True, check=True, text=True

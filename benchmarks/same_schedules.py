@@ -107,7 +107,7 @@ class Case:
 
 
 def cases(replays: int, seed: int, folder: Path) -> Iterator[Case]:
-    """Random cases with so many replays in all."""
+    """Random cases with this many replays in all."""
     rng = random.Random(seed)
     nodes, site = folder / "nodes.toml", folder / "site.toml"
     kinds = ("plain", "plain", "planned", "promises", "nodes", "site", "solved")

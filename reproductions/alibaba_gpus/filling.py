@@ -35,7 +35,7 @@ POINTS: Final = tuple(range(5, UPTO + 1, 5))
 
 @dataclass(frozen=True)
 class Filled:
-    """How one cluster filled up. Amounts are of the shared resource, in devices where nothing else is said."""
+    """How one cluster filled up. Amounts are of the shared resource, in devices where nothing else is stated."""
 
     capacity: int
     asked: Ints

@@ -23,7 +23,7 @@ NIGHT: Final = range(0, 6)
 
 
 def local(at: Ints, zone: tzinfo) -> Ints:
-    """Seconds of Unix time as a clock on the wall shows them: so many days since 1970, and the rest since midnight."""
+    """Seconds of Unix time as a clock on the wall shows them: days since 1970, and the rest since midnight."""
     hours, of = np.unique(at // HOUR, return_inverse=True)  # clocks are changed at full hours
     shifts = [datetime.fromtimestamp(int(hour) * HOUR, zone).utcoffset() for hour in hours]
     return at + np.array([(shift or timedelta()).total_seconds() for shift in shifts], np.int64)[of]

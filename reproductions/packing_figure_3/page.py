@@ -1,4 +1,4 @@
-"""Fig. 3 of Packing: who carries the waiting on SDSC-SP2, small jobs or large ones."""
+"""Fig. 3 of Packing: which jobs carry the waiting on SDSC-SP2, small jobs or large ones."""
 
 from __future__ import annotations
 

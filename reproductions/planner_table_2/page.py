@@ -88,7 +88,7 @@ def queue_lengths(schedule: Schedule) -> Ints:
 
 
 def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
-    """A table for each trace and estimate with a row for each policy, and what is said of the figures."""
+    """A table for each trace and estimate with a row for each policy, and what the figures show."""
     found: dict[Key, Content] = {}
     whole = all(runs.get(log, one, estimate) for log, estimate, one in study_runs())
     for run in runs:

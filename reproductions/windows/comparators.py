@@ -47,7 +47,7 @@ from dovetail.kernels.state import ARRIVE, ESTIMATE, INFO, LIST_ROWS, SIZE, Run
 TRIES = 12
 """Moves that tabu search looks at before it makes one."""
 TENURE = 10
-"""For so many moves a job that was moved away may not come back."""
+"""For how many moves a job that was moved away may not come back."""
 PARENTS = 24
 """Orders that the genetic search keeps."""
 MEMORY = PARENTS + 1

@@ -27,7 +27,7 @@ Method = Literal["anneal", "tabu", "genetic", "random"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 GROWTH: Final = 2
-"""With a budget of CPU seconds, each round has so many times the decodes of the round before."""
+"""With a budget of CPU seconds, each round has this many times the decodes of the round before."""
 
 
 @dataclass(frozen=True)

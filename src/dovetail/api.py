@@ -282,7 +282,7 @@ def check(what: Any, *, cases: int = 100, seed: int = 1, promises: bool = False)
     """What is wrong with it, in words; an empty list: nothing.
 
     A policy or a predictor is tried on `cases` small random workloads against every clause of its contract
-    (docs/write-a-policy.md). A schedule is looked at by the referee, who shares no code with the replay; with
+    (docs/write-a-policy.md). A schedule is looked at by the referee, which shares no code with the replay; with
     `promises`, starts and deadlines that were promised must have been kept too.
 
         assert dt.check(ShortestFirst) == []

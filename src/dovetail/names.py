@@ -34,7 +34,7 @@ def in_file(text: str) -> tuple[str, str] | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a setting is written, which values it may have, and how that is said."""
+    """How a setting is written, which values it may have, and the words for that."""
 
     read: Callable[[str], Any]
     words: str

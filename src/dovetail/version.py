@@ -1,3 +1,3 @@
-"""The version, apart: whoever prints it need not import anything else."""
+"""The version, apart: to print it, nothing else need be imported."""
 
 __version__ = "0.1.0"

@@ -92,7 +92,7 @@ def test_compare_draws_nodes(folder: Path) -> None:
         (("--cluster", "eurora", "--policy", "conservative"), "conservative keeps a plan from pass to pass"),
         (("--cluster", "eurora", "--policy", "dbf"), "dbf keeps a plan from pass to pass"),
         (("--cluster", "eurora", "--policy", "plan-deadline"), "choose a list policy (easy, list-saf, ...)"),
-        (("--cluster", "eurora", "--policy", "cp-af"), "cp-af counts processors and knows nothing of nodes"),
+        (("--cluster", "eurora", "--policy", "cp-af"), "cp-af counts processors and cannot place jobs on nodes"),
         (("--cluster", "eurora", "--policy", "easy:place=near"), "place=near: choose from first, best, worst"),
     ],
 )

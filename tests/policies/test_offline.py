@@ -76,7 +76,7 @@ def test_an_offline_plan_peeks_and_the_contract_says_so() -> None:
 
 def test_with_feedback_nobody_knows_the_future() -> None:
     workload, processors, estimate, _ = drawn(1)
-    with pytest.raises(SettingError, match="with feedback nobody knows"):
+    with pytest.raises(SettingError, match="with feedback they are not known"):
         replay(workload, policy("offline-af"), cluster=Cluster(processors), estimate=estimate, feedback=True)
 
 

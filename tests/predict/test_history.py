@@ -13,7 +13,7 @@ import pytest
 from dovetail.arrays import Ints
 from dovetail.engine.compiled import new_replay
 from dovetail.engine.contract import busy_workload, check_predictor
-from dovetail.engine.estimates import said_by
+from dovetail.engine.estimates import estimator_of
 from dovetail.engine.replay import finished, replay
 from dovetail.errors import SettingError
 from dovetail.kernels.learners.learner import Learner, observe, outlived, predicted
@@ -39,11 +39,11 @@ def busy(seed: int) -> tuple[Workload, Cluster]:
 
 def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple[Schedule, Ints]:
     """The schedule, and what was said of each job when it arrived."""
-    said = said_by(workload, estimate)
+    estimator = estimator_of(workload, estimate)
     chosen = policy(name)
-    rule = chosen.rule(Asked(bounded=said.bounded, stop_for_news=said.asked, keep=True))
-    whole = new_replay(workload, cluster, rule, said.learner)
-    whole.on_news = said.told
+    rule = chosen.rule(Asked(bounded=estimator.bounded, stop_for_news=estimator.asked, keep=True))
+    whole = new_replay(workload, cluster, rule, estimator.learner)
+    whole.on_news = estimator.told
     whole.advance()
     return finished(whole, workload, cluster, chosen, estimate, 0), whole.learner.first
 
@@ -110,20 +110,20 @@ def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
             workload = lublin(200, 16, seed=1, load=0.9)
             users = np.minimum(np.arange(200) // 60, 2) + (np.arange(200) == 199)
             workload = replace(workload, columns={**workload.columns, "user": users})
-        said = [said_by(workload, one) for one in ("quantile:correct=again", slow.SlowQuantile("limit", 0.8))]
-        for one in said:  # the same schedule for both
+        both = [estimator_of(workload, one) for one in ("quantile:correct=again", slow.SlowQuantile("limit", 0.8))]
+        for one in both:  # the same schedule for both
             for number in range(len(workload)):
                 one.ask(np.arange(max(0, number - 3), max(0, number - 2)), np.array([number]))
                 if not one.asked:
                     for ended in range(max(0, number - 3), max(0, number - 2)):
                         observe(one.learner, ended, int(workload.runtime[ended]))
                     one.learner.first[number] = predicted(one.learner, workload.runtime, number)
-        obvious = said[1].predictor
+        obvious = both[1].predictor
         assert isinstance(obvious, slow.SlowQuantile)
         for number in range(len(workload)):
-            job = said[1]._job(number)
+            job = both[1]._job(number)
             ran = rng.randint(1, job.limit + 1)
-            assert outlived(said[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
+            assert outlived(both[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
 
 
 def test_many_jobs_that_outlive_their_quantiles_at_once_are_soon_forgotten() -> None:
@@ -190,17 +190,17 @@ def test_a_copy_has_learned_the_same() -> None:
         workload, cluster = busy(seed)
         middle = int(np.median(workload.submit))
         for name in ("quantile:correct=again", "online"):
-            said = said_by(workload, name)
-            rule = policy("list-reg").rule(Asked(stop_for_news=said.asked))
-            one = new_replay(workload, cluster, rule, said.learner)
-            one.on_news = said.told
+            estimator = estimator_of(workload, name)
+            rule = policy("list-reg").rule(Asked(stop_for_news=estimator.asked))
+            one = new_replay(workload, cluster, rule, estimator.learner)
+            one.on_news = estimator.told
             one.advance(middle)
             other = one.copy()
             one.advance()
-            if said.asked and other.waiting.size + other.started < len(workload):
+            if estimator.asked and other.waiting.size + other.started < len(workload):
                 with pytest.raises(SettingError, match="cannot go on as a copy"):
                     other.advance()
-            elif not said.asked:
+            elif not estimator.asked:
                 other.advance()
                 assert np.array_equal(one.run.jobs, other.run.jobs)
                 assert np.array_equal(one.learner.first, other.learner.first)

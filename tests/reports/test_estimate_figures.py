@@ -17,7 +17,7 @@ from dovetail.studies.cases import of_schedules
 from dovetail.workloads.lublin import lublin
 
 USERS = ("<script>alert(1)</script>", "anna", "bert")
-TITLES = ["How near estimates were", "Whose run times could be said", "Which jobs gained from it"]
+TITLES = ["How near estimates were", "Whose run times could be predicted", "Which jobs gained from it"]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from dovetail.engine.estimates import said_by
+from dovetail.engine.estimates import estimator_of
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import InputError
 from dovetail.model.cluster import NodeKind, by_node
@@ -66,8 +66,8 @@ def test_a_kept_replay_gives_the_states_that_its_policy_saw(tmp_path: Path) -> N
             seen[state.now] = dispatch_problem(state)
 
     workload = schedule.workload
-    said = said_by(workload, schedule.estimate)
-    stepper = Stepper(workload, schedule.cluster, policy(schedule.policy), said, see=see)
+    estimator = estimator_of(workload, schedule.estimate)
+    stepper = Stepper(workload, schedule.cluster, policy(schedule.policy), estimator, see=see)
     stepper.advance()
     assert np.array_equal(stepper.start, schedule.start)
     found, instants = moments(schedule), Instants(schedule)

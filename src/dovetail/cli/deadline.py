@@ -31,7 +31,7 @@ def advise_command(
     deadline: Annotated[
         list[str] | None, typer.Option(metavar="DURATION", help="A deadline, from then on; repeat. Default: 24h 2d 7d.")
     ] = None,
-    weeks: Annotated[int, typer.Option(min=2, max=52, help="Futures to try: so many weeks before, come again.")] = 8,
+    weeks: Annotated[int, typer.Option(min=2, max=52, help="Futures to try: this many past weeks, come again.")] = 8,
     processors: Annotated[int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's.")] = None,
     filters: Filters = None,
     scenarios: Scenarios = None,

@@ -1,4 +1,4 @@
-"""`dovetail predict`: how well run times are said, and what that does to schedules."""
+"""`dovetail predict`: how well run times are predicted, and what that does to schedules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dovetail.model.workload import Workload
     from dovetail.policies.base import Policy
 
-app = typer.Typer(no_args_is_help=True, help="Who says run times, how well, and what for.")
+app = typer.Typer(no_args_is_help=True, help="What predicts run times, how well, and what for.")
 
 _POLICIES = ("easy-sjbf", "list-saf", "list-laf", "list-reg")
 _ESTIMATES = (
@@ -107,7 +107,7 @@ def evaluate_command(
 @app.command("advise")
 def advise_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="History: SWF (plain, gz, xz, zst) or Parquet.")],
-    user: Annotated[str, typer.Option("--user", "-u", help="Who asks: a name, or a number where there are no names.")],
+    user: Annotated[str, typer.Option("--user", "-u", help="Whose job: a name, or a number where there are no names.")],
     name: Annotated[str | None, typer.Option("--name", "-n", help="The job's name, or its number.")] = None,
     size: Annotated[int | None, typer.Option("--size", "-s", min=1, help="Processors.")] = None,
     filters: Filters = None,
@@ -132,10 +132,10 @@ def advise_command(
         f" (median); {found.censored:,} ran to their limits"
     )
     for risk, limit_s in found.limits:
-        text = "cannot be said: too few jobs, or too many that ran to their limits"
+        text = "no limit can be named: too few jobs, or too many that ran to their limits"
         if limit_s is not None:
-            text = duration(limit_s)
-        typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: ask for {text}")
+            text = f"ask for {duration(limit_s)}"
+        typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: {text}")
 
 
 @app.command("check")
@@ -153,7 +153,7 @@ def check_command(
 
 
 def _calibration(workload: Workload, policy: Policy, heard: Mapping[str, Ints]) -> list[dict[str, Any]]:
-    """How often jobs end within their quantiles. `heard`: what was said under this policy, as far as it is known."""
+    """How often jobs end within their quantiles. `heard`: estimates under this policy that are known already."""
     from dataclasses import asdict
 
     from dovetail.metrics.estimates import LEVELS, calibration
@@ -199,7 +199,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     print_table(
         table,
         "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
-        "error: mean distance from the run time. outlived: share of jobs that run longer than was said at arrival.",
+        "error: mean distance from the run time. outlived: share of jobs that run longer than estimated at arrival.",
     )
 
 

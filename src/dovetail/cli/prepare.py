@@ -42,7 +42,7 @@ ClusterName = Annotated[
 Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
 Estimate = Annotated[
     str,
-    typer.Option("--estimate", "-e", metavar="NAME", help="Who says run times: limit, runtime, recent, hierarchy, ..."),
+    typer.Option("--estimate", "-e", metavar="NAME", help="Run time estimates: limit, runtime, recent, hierarchy, ..."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per line.")]
 
@@ -114,7 +114,7 @@ def new_table(words: Iterable[str], numbers: Iterable[str]) -> Table:
 
 
 def print_table(table: Table, *notes: str) -> None:
-    """A table as wide as it needs to be, so that no number is ever cut, and what is to be said below it."""
+    """A table as wide as it needs to be, so that no number is ever cut, and the notes below it."""
     from rich.console import Console
 
     console = Console(width=1_000)

@@ -81,7 +81,7 @@ def replay_command(
         bool, typer.Option("--charge-decisions", help="Add the CPU time of each pass to the waits, in whole seconds.")
     ] = False,
     fair_starts: Annotated[
-        int, typer.Option(min=0, help="Measure unfairness on so many jobs: their starts if none had come after them.")
+        int, typer.Option(min=0, help="Jobs to measure unfairness on: their starts if none had come after them.")
     ] = 0,
     gaps: Annotated[
         bool, typer.Option("--gaps", help="Say how far each result can be from the best of any policy, at most.")
@@ -196,7 +196,7 @@ def replayed(
 
 @contextmanager
 def _progress(jobs: int, name: str, wanted: bool) -> Iterator[Callable[[int], None] | None]:
-    """A bar with rate and time left on the terminal; nothing where nobody looks."""
+    """A bar with rate and time left on the terminal; nothing where output is not a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)
@@ -353,7 +353,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     if len(rows) > 1:
         notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
-        notes.append("policy *: knows the run times and the submissions to come, as nobody could.")
+        notes.append("policy *: knows the run times and the submissions to come, as no real scheduler can.")
     print_table(table, *notes)
 
 
@@ -376,7 +376,7 @@ def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
     print_table(
         table,
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
-        " that was free on nodes without a free core, while somebody waited.",
+        " that was free on nodes without a free core, while jobs waited.",
     )
 
 

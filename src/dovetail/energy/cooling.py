@@ -20,7 +20,7 @@ import numpy as np
 from dovetail.arrays import Ints
 
 STEP_W: Final = 500
-"""Loads are rounded to so many watts."""
+"""Loads are rounded to multiples of this many watts."""
 ONE: Final = 1000
 """A PUE of 1."""
 MOST_PUE: Final = 3 * ONE
@@ -58,7 +58,7 @@ class Plant:
     chiller: float
     """Work of the chiller for a joule of heat, once it is needed at all."""
     per_degree: float
-    """So much more for each degree above `free_c`."""
+    """How much more for each degree above `free_c`."""
 
 
 PLANTS: Final = {

@@ -19,7 +19,7 @@ _WS_PER_MWH: Final = 3.6e9
 _MOST_STEPS: Final = 1_000_000
 
 UNKNOWN: Final = Rates(np.empty(0), 0, 1, np.empty(0), 0.0)
-"""Of a policy that has not been told of its site."""
+"""Of a policy that does not know its site yet."""
 FREE: Final = Rates(np.zeros(1), 0, 1, np.zeros(2), 0.0)
 """Where energy costs nothing."""
 
@@ -61,17 +61,17 @@ def check_varies(site: Site | None, rates: Rates, saves: str) -> None:
 
 
 def check_told(rates: Rates, name: str) -> None:
-    """Refuse a policy that decides before it has been told of its site."""
+    """Refuse a policy that decides before it knows its site."""
     if not len(rates.paid):
         raise SettingError(untold(name))
 
 
 def of_jobs(rates: Rates, state: State) -> Rates:
-    """The rates of the jobs of one instant, in the order in which a rule is told of them."""
+    """The rates of the jobs of one instant, in the order in which a rule gets them."""
     here = np.concatenate([state.waiting, state.running, state.ended])
     return rates._replace(watts=rates.watts[here])
 
 
 def untold(name: str) -> str:
-    """What to say to who has not told a policy of its site."""
+    """What is wrong if a policy was not given its site, and what to do."""
     return f"{name} must know prices: `dovetail replay --energy SITE.toml` tells it, or replay(..., site=...)"

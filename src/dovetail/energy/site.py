@@ -18,9 +18,9 @@ class Off:
     """Idle nodes are switched off. Each is woken in time for the next job that it gets, `wake_s` before."""
 
     after_s: int
-    """So long a node stays on while nothing runs on it."""
+    """How long a node stays on while nothing runs on it."""
     wake_s: int
-    """So long before its next job it is on again, at idle power."""
+    """How long before its next job it is on again, at idle power."""
     processors: int = 1
     """Processors of a node, where the cluster does not say."""
     mw: int = 0

@@ -62,7 +62,7 @@ class Replay:
 
     @property
     def free(self) -> int:
-        """Processors that nobody uses."""
+        """Processors that no job uses."""
         return int(self.cap.free[0] if isinstance(self.cap, Counted) else self.cap.pool[0])
 
     @property
@@ -140,7 +140,7 @@ def new_replay(
 
 
 def read_only(values: Ints) -> Ints:
-    """The same numbers for somebody who may look at them and not change them."""
+    """The same numbers, to be looked at and not changed."""
     view = values.view()
     view.flags.writeable = False
     return view

@@ -38,7 +38,7 @@ class _BrokenError(Exception):
 
 
 def check_policy(policy: Policy, *, cases: int = 100, seed: int = 1) -> list[Finding]:
-    """Try every clause on so many random workloads. The first case that breaks a clause is described."""
+    """Try every clause on `cases` random workloads. The first case that breaks a clause is described."""
     if policy.needs_site:
         raise SettingError(f"{policy.name} plans for the prices of a site, and the random workloads here have none")
     return _findings(_CLAUSES, policy, "decide", cases, seed)
@@ -182,7 +182,7 @@ class _Watched(Predictor):
     def estimate(self, job: Job) -> float:
         value = self.predictor.estimate(job)
         if not (isfinite(value) and value > 0):
-            raise _BrokenError(f"{value} s is said of job {job.number}")
+            raise _BrokenError(f"the estimate of job {job.number} is {value} s")
         return value
 
     def observe(self, job: Job, runtime_s: int) -> None:
@@ -207,7 +207,8 @@ def _positive(predictor: Predictor, rng: np.random.Generator) -> None:
     said = replay(workload, _ORDER, cluster=cluster, estimate=estimate).said
     wrong = np.flatnonzero((said < 1) | (said > workload.limit))
     if len(wrong):
-        raise _BrokenError(f"{said[wrong[0]]} s is said of job {wrong[0]}, whose limit is {workload.limit[wrong[0]]} s")
+        job = wrong[0]
+        raise _BrokenError(f"the estimate of job {job} is {said[job]} s, its limit {workload.limit[job]} s")
 
 
 def _says_again(predictor: Predictor, rng: np.random.Generator) -> None:
@@ -225,7 +226,7 @@ def _same_by_event(predictor: Predictor, rng: np.random.Generator) -> None:
 
 
 def _knows_no_future(predictor: Predictor, rng: np.random.Generator) -> None:
-    """Jobs that have not ended by some moment get other run times: what was said until then may not change."""
+    """Jobs that have not ended by some moment get other run times: estimates made until then may not change."""
     workload, cluster = busy_workload(rng)
     made = replay(workload, _ORDER, cluster=cluster, estimate=predictor)
     now = int(rng.choice(made.arrive))
@@ -244,11 +245,11 @@ def _same_said(first: Ints, second: Ints, how: str) -> None:
     differ = np.flatnonzero(first != second)
     if len(differ):
         job = differ[0]
-        raise _BrokenError(f"{first[job]} s is said of job {job}, and {second[job]} s {how}")
+        raise _BrokenError(f"the estimate of job {job} is {first[job]} s, and {second[job]} s {how}")
 
 
 _PREDICTOR_CLAUSES: dict[str, Callable[[Predictor, np.random.Generator], None]] = {
-    "positive: a number of seconds is said of every job": _positive,
+    "positive: the estimate of every job is a positive number of seconds": _positive,
     "deterministic: each replay begins anew and says the same": _says_again,
     "no peeking: run times that are not known yet change nothing": _knows_no_future,
     "whole run equals event by event": _same_by_event,

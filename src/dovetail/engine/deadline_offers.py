@@ -1,6 +1,6 @@
 """Which deadline a job could be promised now, and what its patience would save the others.
 
-Nobody knows what comes. So several futures are tried: each of the last weeks, come again. In each, the job comes once
+What comes is not known. So several futures are tried: each of the last weeks, come again. In each, the job comes once
 without a deadline and once with it, and the waits of all others are compared.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.engine.compiled import Replay, new_replay
-from dovetail.engine.estimates import said_by
+from dovetail.engine.estimates import estimator_of
 from dovetail.engine.replay import check, replay
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
@@ -24,7 +24,7 @@ from dovetail.policies.base import Asked, Policy
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S
 
 PAST_S: Final = 30 * DAY_S
-"""So much of the past is replayed to know who runs and waits now."""
+"""How much of the past is replayed to know which jobs run and wait now."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Offer:
 
 @dataclass(frozen=True)
 class Offers:
-    """What can be said to somebody who is about to submit a job."""
+    """What a user who is about to submit a job can be offered."""
 
     waiting: int
     """Others that wait."""
     running: int
     promised_s: int
-    """Without a deadline: it starts no later than so long from now."""
+    """Without a deadline: it starts no later than this many seconds from now."""
     wait_s: tuple[float, ...]
     """Without a deadline: how long it waits in each future."""
     earliest_s: int
@@ -91,8 +91,8 @@ def offers(
     def at_now(deadline_s: int) -> Replay:
         made = there(deadline_s, 1)
         check(made, cluster)
-        said = said_by(made, "limit")
-        going = new_replay(made, cluster, policy.rule(Asked(bounded=said.bounded)), said.learner)
+        estimator = estimator_of(made, "limit")
+        going = new_replay(made, cluster, policy.rule(Asked(bounded=estimator.bounded)), estimator.learner)
         going.advance(now)
         return going
 

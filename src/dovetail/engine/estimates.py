@@ -1,4 +1,4 @@
-"""What is said of run times in a replay: estimates that are given, or a predictor that is asked on the way."""
+"""Estimates of run times in a replay: numbers that are given, or a predictor that is asked on the way."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Estimate = str | Ints | Predictor
 """A predictor, its name, or one number per job."""
 
 _MOST_S = 1 << 60
-"""Estimates may add up to so much: the end of any plan is then an integer of 64 bits."""
+"""Estimates may add up to this at most: the end of any plan is then an integer of 64 bits."""
 
 
 @dataclass
-class Said:
+class Estimator:
     """The learner of a replay, and the predictor behind it if it is one that is written in Python."""
 
     workload: Workload
@@ -62,24 +62,24 @@ class Said:
             job = self._job(number)
             value = self.predictor.estimate(job)
             if not isfinite(value):
-                raise PolicyError(f"{self.predictor.name} says {value} of job {number}: an estimate is a number")
+                raise PolicyError(f"{self.predictor.name} estimates {value} for job {number}: it must be finite")
             self.learner.first[number] = max(1, min(job.limit, int(value + 0.5)))
 
     def _job(self, number: int) -> Job:
         return Job(number, *(int(column[number]) for column in self._columns))
 
 
-def said_by(workload: Workload, estimate: Estimate) -> Said:
-    """What a replay is told of run times, before the first job. A predictor begins anew: what it learns stays here."""
+def estimator_of(workload: Workload, estimate: Estimate) -> Estimator:
+    """What gives a replay its estimates, before the first job. A predictor begins anew: what it learns stays here."""
     if isinstance(estimate, np.ndarray):
         given = np.asarray(estimate, np.int64)
         if given.shape != (len(workload),) or np.any(given < 1):
             raise SettingError(f"estimates must be one number per job ({len(workload)}), each at least 1 s")
-        said = Said(workload, new_learner(workload.limit, first=given))
+        estimator = Estimator(workload, new_learner(workload.limit, first=given))
     else:
         made = predictor(estimate) if isinstance(estimate, str) else deepcopy(estimate)
-        said = Said(workload, made.learner(workload), made if made.asked else None)
-    most = np.maximum(said.learner.first, workload.limit)
+        estimator = Estimator(workload, made.learner(workload), made if made.asked else None)
+    most = np.maximum(estimator.learner.first, workload.limit)
     if np.sum(most, dtype=np.float64) > _MOST_S:
         raise SettingError(f"the estimates add up to more than {_MOST_S:,} s: a plan of all jobs needs 64 bits")
-    return said
+    return estimator

@@ -1,4 +1,4 @@
-"""Fair start times: when would a job have started if nobody had been submitted after it?
+"""Fair start times: when would a job have started if no job had been submitted after it?
 
 The same policy goes on from the state in which the job arrived, with no further arrivals. One replay is kept going
 and forked at each job that is asked about: its state is only arrays, so a fork is a copy of the short ones.
@@ -57,7 +57,7 @@ def fair_starts(
 
 
 def _start_alone(trunk: Replay, job: int) -> int:
-    """Start of a job that has not arrived yet, with all who come after it kept away. The trunk is left as it was."""
+    """Start of a job that has not arrived yet, with all later arrivals kept away. The trunk is left as it was."""
     run = trunk.run
     touched = np.concatenate([trunk.waiting, np.arange(run.info[layout.NEXT], job + 1)])
     before = run.jobs[np.ix_(_CHANGING, touched)]

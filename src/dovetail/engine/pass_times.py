@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dovetail.arrays import NEVER, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay
-from dovetail.engine.estimates import Said
+from dovetail.engine.estimates import Estimator
 from dovetail.engine.replay import checked, finished, made_ready, replay
 from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
@@ -69,23 +69,23 @@ def timed_replay(
         return schedule, _times(watch.ns, watch.searched, lambda: None)
     if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
-    said = checked(workload, cluster, policy, estimate, feedback=feedback)
+    estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
     cluster = made_ready(cluster, workload, policy)
-    rule = policy.rule(Asked(0, said.bounded, True, False, seed, bool(cluster.kinds)))
-    whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
-    times = _stepped(whole, said)
+    rule = policy.rule(Asked(0, estimator.bounded, True, False, seed, bool(cluster.kinds)))
+    whole = new_replay(workload, cluster, rule, estimator.learner, feedback=feedback, place=policy.place)
+    times = _stepped(whole, estimator)
     return finished(whole, workload, cluster, policy, estimate, seed), times
 
 
-def _stepped(whole: Replay, said: Said) -> PassTimes:
+def _stepped(whole: Replay, estimator: Estimator) -> PassTimes:
     """Run to the end, one pass at a time."""
     ns: list[int] = []
     searched: list[bool] = []
     size = whole.run.jobs[layout.SIZE]
 
     def one_pass(at: Replay, ended: Ints, arrived: Ints) -> None:
-        if said.asked:
-            said.told(at, ended, arrived)
+        if estimator.asked:
+            estimator.told(at, ended, arrived)
         least = min(int(size[jobs].min()) if len(jobs) else NEVER for jobs in (at.waiting, arrived))
         searched.append(least <= at.free)
         now = at.now

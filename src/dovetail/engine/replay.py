@@ -14,7 +14,7 @@ import numpy as np
 from dovetail.arrays import Floats, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay, read_only
-from dovetail.engine.estimates import Estimate, Said, said_by
+from dovetail.engine.estimates import Estimate, Estimator, estimator_of
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
@@ -65,27 +65,27 @@ def replay(
     if cluster is None:
         cluster = Cluster(workload.processors)
     policy = policy_named(policy).at(site, workload, cluster.processors)
-    said = checked(workload, cluster, policy, estimate, feedback=feedback)
+    estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
     for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
         if wanted:
             policy.refuse(circumstance)
     cluster = made_ready(cluster, workload, policy)
-    rule = policy.rule(Asked(every_s, said.bounded, said.asked, keep_promises, seed, bool(cluster.kinds)))
+    rule = policy.rule(Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds)))
     if rule is not None and not (event_by_event or policy.timed or charge_decisions):
-        whole = new_replay(workload, cluster, rule, said.learner, feedback=feedback, place=policy.place)
-        whole.on_news = said.told
+        whole = new_replay(workload, cluster, rule, estimator.learner, feedback=feedback, place=policy.place)
+        whole.on_news = estimator.told
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
         return finished(whole, workload, cluster, policy, estimate, seed)
     clock = time.thread_time_ns if charge_decisions else None
-    stepper = Stepper(workload, cluster, policy, said, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
+    stepper = Stepper(workload, cluster, policy, estimator, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
-    made = _schedule(rows, said.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
+    made = _schedule(rows, estimator.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
     return replace(made, placement=stepper.placement, charged_s=stepper.charged_s)
 
 
@@ -120,14 +120,14 @@ def _schedule(
 
 def checked(
     workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, *, feedback: bool = False
-) -> Said:
-    """What is said of the run times in a replay, when it can be made. A clairvoyant policy knows them."""
+) -> Estimator:
+    """What gives a replay its estimates, if the replay can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
     if policy.clairvoyant:
         if feedback:
-            raise SettingError(f"{policy.name} is shown the submissions to come: with feedback nobody knows them")
+            raise SettingError(f"{policy.name} is shown the submissions to come: with feedback they are not known")
         estimate = "runtime"
-    return said_by(workload, estimate)
+    return estimator_of(workload, estimate)
 
 
 def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:

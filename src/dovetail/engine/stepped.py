@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.engine.compiled import feedback_links, read_only
-from dovetail.engine.estimates import Said, said_by
+from dovetail.engine.estimates import Estimator, estimator_of
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.errors import PolicyError
 from dovetail.kernels.learners.learner import AT_ONCE, GIVEN, observe, outlived, predicted
@@ -24,20 +24,20 @@ from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
 
 MOST_WAKES: Final = 10_000
-"""A policy that starts nobody on an idle machine may ask so often to be woken; then it is taken to be stuck."""
+"""How often a policy that starts no job on an idle machine may ask to be woken, until it is taken to be stuck."""
 
 
 @dataclass
 class Stepper:
-    """A replay that asks a policy at each moment. `said`: who says run times, or one estimate per job. `see`, when
-    given, is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
-    decides happens so much later, in whole seconds; what is left of a second counts for the next pass.
+    """A replay that asks a policy at each moment. `said`: an estimator, or one estimate per job. `see`, when given,
+    is shown every state and plan. With `clock`, which counts nanoseconds, decisions take time: what a pass
+    decides happens later by that time, in whole seconds; what is left of a second counts for the next pass.
     """
 
     workload: Workload
     cluster: Cluster
     policy: Policy
-    said: Said | Ints
+    said: Estimator | Ints
     seed: int = 0
     feedback: bool = False
     every_s: int = 0
@@ -59,14 +59,14 @@ class Stepper:
     _asked_last: bool = False
     """The last moment had a pass."""
     _wakes: int = 0
-    """Moments in a row with an idle machine and nobody to come."""
+    """Moments in a row with an idle machine and no job to come."""
     _standing: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
         n = len(self.workload)
         unknown = [np.full(n, -1, np.int64) for _ in range(5)]
         self.start, self.arrive, self.promised_first, self.promised_last, self.accepted = unknown
-        self._said = self.said if isinstance(self.said, Said) else said_by(self.workload, self.said)
+        self._said = self.said if isinstance(self.said, Estimator) else estimator_of(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
         cap = self.cluster.cap
@@ -103,7 +103,7 @@ class Stepper:
         self._wakes = self._wakes + 1 if not times else 0
         if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
             times.append(self._standing.wake)
-        # On an idle machine, with nobody to come, a policy that has just started nothing is taken to be stuck.
+        # On an idle machine, with no job to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last
         if self.every_s and self._waiting and hope:
             times.append((self.now // self.every_s + 1) * self.every_s)
@@ -201,7 +201,7 @@ class Stepper:
         self._carry_out(plan)
 
     def _charge(self, seconds: float) -> None:
-        """Let the time that a decision took pass. Who ends or arrives meanwhile is known to the next pass."""
+        """Let the time that a decision took pass. Jobs that end or arrive meanwhile are known to the next pass."""
         until = self.now + int(self.charged_s + seconds) - int(self.charged_s)
         self.charged_s += seconds
         while (times := [heap[0][0] for heap in (self._ends, self._coming) if heap]) and min(times) <= until:

@@ -19,7 +19,7 @@ from dovetail.units import printable
 MOST_BYTES: Final = 1 << 16
 """Bytes of a file: 62 kinds of node need a fifth of it, and a hostile one cannot keep the parser busy."""
 MOST_NODES: Final = 1_000_000
-"""Ten times what the largest machines have; a replay on so many takes 1 GB."""
+"""Ten times what the largest machines have; a replay on this many takes 1 GB."""
 _WORDS: Final = ("kind", "count", "features")
 """Keys of a kind of node that are not resources."""
 _TAKEN: Final = ("variance",)

@@ -5,7 +5,7 @@ What the columns of eurora_jobs_merged.csv mean, and what becomes of them:
 - Times are local, without a change of the clock in these days. Second 0 is the midnight before the first submit, so
   that the hour of the day is known. wait is start - submit, what PBS made of it; runtime is end - start and may pass
   the limit by minutes: the filter `standard` cuts it.
-- req_nodes is the number of units: PBS put them on so many nodes, some on the same one. Cores, GPUs and MICs are of the
+- req_nodes is the number of units: PBS put each on a node, some on the same one. Cores, GPUs and MICs are of the
   whole job and divide by the units; a line where one does not is set aside.
 - size is req_cores. `cores` is what the record of the nodes adds up to. It differs for one job, whose node is listed
   twice and would have had 24 of 16 cores in use; there the request counts, a recorded step.

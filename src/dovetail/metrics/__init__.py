@@ -1,4 +1,4 @@
-"""How good a schedule is: numbers over jobs, over the cluster and its queue, and over who waited for whom."""
+"""How good a schedule is: numbers over jobs, over the cluster and its queue, and over which jobs waited for which."""
 
 from dovetail.metrics.classes import CLASSES, classes
 from dovetail.metrics.deadlines import of_deadlines, stretches, usages

@@ -10,10 +10,10 @@ from dovetail.metrics.jobs import Outcomes
 CLASSES: Final = ("short_narrow", "short_wide", "long_narrow", "long_wide")
 
 SHORT_S: Final = 3600
-"""A job of up to so many seconds of run time is short."""
+"""A job of up to this many seconds of run time is short."""
 
 NARROW: Final = 8
-"""A job of up to so many processors is narrow."""
+"""A job of up to this many processors is narrow."""
 
 
 def classes(jobs: Outcomes, short_s: int = SHORT_S, narrow: int = NARROW) -> dict[str, Mask]:

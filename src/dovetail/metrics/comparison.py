@@ -176,7 +176,7 @@ def _interval(both: Floats, confidence: float, resamples: int, seed: int, block:
 
 
 def cut(resampled: Floats, pieces: float, confidence: float) -> tuple[float, float]:
-    """The interval that is left of resampled values when the tails are cut off; of so many pieces, 2 or more.
+    """The interval that is left of resampled values when the tails are cut off. `pieces`: 2 or more.
 
     A resample varies less than the data by sqrt((m - 1) / m), and a normal tail is thinner than Student's: with few
     pieces plain percentiles are too narrow, so the tails that are cut off are made smaller (Hesterberg 2015).

@@ -183,7 +183,7 @@ def _gaps_of_levels(schedule: Schedule, per_node: int, first: int, last: int) ->
     change = np.zeros(len(times), np.int64)
     np.add.at(change, where, np.concatenate([size, -size]))
     nodes = -(-processors // per_node)
-    used, idle = 0, [(first, nodes)]  # since when so many nodes are idle; the last to become so at the end
+    used, idle = 0, [(first, nodes)]  # since when, and how many nodes are idle; the last to become so at the end
     gaps: Gaps = []
 
     def gap(since: int, until: int, node: int, count: int) -> None:

@@ -1,4 +1,4 @@
-"""How good estimates of run times are. `said` and `runtime` hold one number of seconds per job."""
+"""How good estimates of run times are. `said` (the estimates) and `runtime` hold one number of seconds per job."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def mean_error_s(said: Ints, runtime: Ints) -> float:
 
 
 def outlived(said: Ints, runtime: Ints) -> float:
-    """Share of jobs that run longer than was said."""
+    """Share of jobs that run longer than estimated."""
     return float(np.mean(runtime > said)) if len(runtime) else nan
 
 
 def ended_within(said: Ints, runtime: Ints) -> tuple[float, float]:
-    """Shares of jobs that end before, and no later than, what was said. A quantile is calibrated if its level is
+    """Shares of jobs that end before, and no later than, estimated. A quantile is calibrated if its level is
     between them: many jobs run exactly to their limits."""
     return (float(np.mean(runtime < said)), float(np.mean(runtime <= said))) if len(runtime) else (nan, nan)
 
@@ -40,7 +40,7 @@ def ended_within(said: Ints, runtime: Ints) -> tuple[float, float]:
 LEVELS: Final = (0.5, 0.8, 0.95, 0.99)
 """Quantiles whose calibration and losses are shown."""
 LEARNING: Final = 10
-"""One in so many jobs, the first ones, is not counted where calibration is shown."""
+"""One job in this many, the first ones, is not counted where calibration is shown."""
 FEWEST_JOBS: Final = 100
 """Users of fewer jobs are left out where calibration is shown by user."""
 
@@ -55,11 +55,11 @@ class Calibration:
     """How far the shares of one user's jobs are from the level; the mean by jobs, over users of FEWEST_JOBS on."""
     ended_before: float
     ended_by: float
-    """Shares of jobs that ended before, and by, what was said."""
+    """Shares of jobs that ended before, and no later than, estimated."""
     pinball_s: float
     pinball_limit_s: float
     pinball_recent_s: float
-    """The losses of what was said, of the limits, and of what `recent` said."""
+    """The losses of the quantile, of the limits, and of the estimates of `recent`."""
 
 
 def calibration(level: float, said: Ints, limit: Ints, recent: Ints, workload: Workload) -> Calibration:

@@ -1,4 +1,4 @@
-"""Who waited, and was it right: PaSF, norms of the response, fair start times, wait by job area."""
+"""Which jobs waited, and was it right: PaSF, norms of the response, fair start times, wait by job area."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def unfairness(schedule: Schedule, fair_start: Ints, counting: str = "all") -> d
 
 @dataclass(frozen=True)
 class WaitAreaCurve:
-    """Who carries the waiting, by job area (Packing, Fig. 3). One value per distinct area, rising."""
+    """Which jobs carry the waiting, by job area (Packing, Fig. 3). One value per distinct area, rising."""
 
     area: Ints
     """x: processor seconds."""

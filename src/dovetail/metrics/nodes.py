@@ -24,7 +24,7 @@ def of_nodes(schedule: Schedule, line: Timeline | None = None) -> dict[str, floa
 
     `utilization_R`: share of resource R that jobs had, averaged over time. `stranded_R`, for all but cores: share of R
     that was free on nodes without a free core, averaged over the time in which at least one job waited. nan where the
-    cluster has nothing of R, where there is no time, and where nobody waited.
+    cluster has nothing of R, where there is no time, and where no job waited.
     """
     if schedule.placement is None:
         return {}

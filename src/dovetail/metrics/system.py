@@ -141,7 +141,7 @@ def loss_of_capacity(line: Timeline) -> float:
         return nan
 
     def lost(part: slice) -> Ints:
-        # A recorded history may hold more processors than the cluster is said to have: then nothing is free.
+        # A recorded history may hold more processors than the cluster is known to have: then nothing is free.
         free = np.maximum(line.processors - line.busy[part], 0)
         return np.minimum(line.queue_processors[part], free)
 

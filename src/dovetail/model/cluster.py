@@ -12,7 +12,7 @@ from dovetail.arrays import Ints
 from dovetail.model.workload import Workload
 
 WHOLE: Final = 1000
-"""Parts of one shared device (a GPU): a share is so many thousandths."""
+"""Parts of one shared device (a GPU): a share is a number of thousandths."""
 MOST_KINDS: Final = 62
 """Kinds of node in a cluster: a set of them is an integer of 64 bits."""
 MOST_DEVICES: Final = 62
@@ -20,7 +20,7 @@ MOST_DEVICES: Final = 62
 
 @dataclass(frozen=True)
 class NodeKind:
-    """So many nodes that are all alike. `capacity` is what one has of each of the cluster's resources; `features` are
+    """`count` nodes that are all alike. `capacity` is what one has of each of the cluster's resources; `features` are
     what a job may ask for by name: a partition, a model of GPU."""
 
     name: str
@@ -31,8 +31,8 @@ class NodeKind:
 
 @dataclass(frozen=True)
 class Typical:
-    """What many jobs ask for: so large a part of them, with units that need so much of each resource, such a share of
-    shared devices, on the kinds of these bits."""
+    """What a `part` of the jobs asks for: units that each need this of every resource and this share of shared devices,
+    on the kinds of these bits."""
 
     part: float
     need: tuple[int, ...]

@@ -103,7 +103,7 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
 def typical(requests: Requests, most: int = 64, weigh: int = -1) -> tuple[Typical, ...]:
     """What the most frequent requests ask for, and how large a part of these jobs each is.
 
-    `weigh`: the shared resource; the part is then that of all that is asked for of it, and only who asks counts.
+    `weigh`: the shared resource; the part is then that of all that is asked for of it; only jobs that want it count.
     """
     asked, counts = np.unique(
         np.column_stack([requests.need, requests.share, requests.kinds]), axis=0, return_counts=True

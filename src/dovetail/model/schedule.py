@@ -24,7 +24,7 @@ class Schedule:
 
     `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
     `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
-    `said` is what was said of each job's run time when it arrived; empty where that is not known.
+    `said` is the estimate of each job's run time when it arrived; empty where that is not known.
     `accepted` says what the policy made of each job's deadline: 1 accepted, 0 refused, -1 the job has none; empty where
     it was not asked.
     `placement`: the node of every unit, where the cluster's nodes are known.
@@ -68,7 +68,7 @@ class Schedule:
 
     @property
     def deadline_at(self) -> Ints:
-        """By when each job is to have ended: its arrival plus `deadline_s`; -1 where it has none."""
+        """By when each job must have ended: its arrival plus `deadline_s`; -1 where it has none."""
         deadline_s = self.workload.get("deadline_s")
         return np.where(deadline_s >= 0, self.arrive + deadline_s, -1)
 

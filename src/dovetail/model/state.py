@@ -20,9 +20,9 @@ class State:
     `waiting`, `running`, `arrived` and `ended` hold job numbers: positions in the columns `submit`, `size`,
     `limit`, `estimate`, `user` (one value per job; only jobs that have arrived may be looked at).
     `waiting` is in order of arrival, then line; so is `arrived`, the part of it that is new in this moment.
-    `deadline_s`: by how long after its submit a job is to have ended; -1: no matter when. Empty: nobody says.
+    `deadline_s`: by how long after its submit a job must have ended; -1: no matter when. Empty: not known.
     Where nodes are known, `cluster` has them, `requests` says what each job asks of them, and `nodes` and `devices`
-    what each running or just ended job has, as in Plan; `free` is then the number of cores that nobody uses.
+    what each running or just ended job has, as in Plan; `free` is then the number of cores that no job uses.
     `standing` is the plan that the policy gave in the last pass.
     `future` is empty, unless the policy is declared clairvoyant (`clairvoyant = True` in its class): then it holds the
     jobs still to come, in order of submit, whose columns may be looked at too, and the estimates are the run times.

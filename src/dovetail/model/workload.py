@@ -31,7 +31,7 @@ OPTIONAL: Final = (
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
-(field 18); `deadline_s` is by how long after its arrival a job is to have ended (-1: no matter when); `line` is
+(field 18); `deadline_s` is by how long after its arrival a job must have ended (-1: no matter when); `line` is
 the line of the source file. What a job asks of nodes (model/requests.py): `units`, `unit_RESOURCE` of each for any
 resource, `per_node`, `exclusive`, `feature`, `gpu_share`. `power_mw`: milliwatts that each processor of the
 job draws."""

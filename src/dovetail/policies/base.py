@@ -36,7 +36,7 @@ CIRCUMSTANCES: Final = {
 
 NO_PLACE: Final = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
 KEEPS_PLAN: Final = f"keeps a plan from pass to pass, which is not there yet on nodes: {NO_PLACE}"
-COUNTS: Final = f"counts processors and knows nothing of nodes: {NO_PLACE}"
+COUNTS: Final = f"counts processors and cannot place jobs on nodes: {NO_PLACE}"
 NO_CAP: Final = "keeps no power cap: that is kept on a machine that counts processors, by lists and planners"
 
 PLACE: Final[Kind] = choice(*PLACES)
@@ -76,7 +76,7 @@ class Policy(ABC):
     place: str = ""
     """Which nodes a job gets, for a policy that leaves it to the machine: one of PLACES."""
     needs_site: ClassVar[bool] = False
-    """It cannot decide before it has been told of a site (`at`)."""
+    """It cannot decide before it knows its site (`at`)."""
     makes_offers: ClassVar[bool] = False
     """It accepts or refuses deadlines when jobs arrive."""
     compiled: ClassVar[bool] = False
@@ -135,7 +135,7 @@ class Policy(ABC):
         """The plan for this instant."""
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Policy:
-        """The same policy, told of the site where it will run, if it asks for one."""
+        """The same policy with the site where it will run, if it needs one."""
         return self
 
     def rule(self, asked: Asked = AS_USUAL) -> Any:

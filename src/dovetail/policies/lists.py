@@ -29,7 +29,7 @@ MOST_SLACK: Final = 1_000_000
 
 UserKey = Callable[[State], npt.ArrayLike]
 """A user's order: the keys of `state.waiting`, smaller first, asked for at each pass; or once for all jobs, if the
-function has an attribute `static` that is true (its keys must not depend on time, nor on who else waits)."""
+function has an attribute `static` that is true (its keys must not depend on time, nor on which other jobs wait)."""
 
 
 def _order(text: str) -> Any:

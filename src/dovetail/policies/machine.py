@@ -31,7 +31,7 @@ def new_machine(
     foresight: int = 0,
     draws: Ints | None = None,
 ) -> Machine:
-    """An idle machine with room for so many jobs that run and wait, and in plans for so many more that are foreseen.
+    """An idle machine with room for `jobs` jobs that run and wait, and in plans for `foresight` more that may come.
     `size` and `requests` are what each job needs, `draws` what it draws, where there is a cap."""
     if requests is None:
         need, total = size, [cluster.processors]

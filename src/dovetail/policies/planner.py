@@ -57,7 +57,7 @@ PATIENT: Final[dict[str, Any]] = {**PLANNED["af"], "patient": 0.1}
 MOST_FORESIGHT: Final = 256
 OBJECTIVE: Final = Kind(str, "must be an objective: af, awf+0.1*p2sf, ...")
 FIRST_DECODES: Final = 32
-"""With a budget in milliseconds: so many decodes tell how long one takes."""
+"""With a budget in milliseconds: this many decodes tell how long one takes."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Planner(RulePolicy):
     annealing, in mean costs of a job.
 
     With `patient`, promises are kept: deadlines that were accepted, and that any other job starts no later than it was
-    first planned to. A job with an accepted deadline counts only so much in the objective, and the bound on waits is a
+    first planned to. A job with an accepted deadline weighs `patient` in the objective, and the bound on waits is a
     cost and no more. None: nothing is promised, and deadlines are not looked at.
 
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.

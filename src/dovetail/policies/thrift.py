@@ -29,7 +29,7 @@ class Thrift(RulePolicy):
 
     `wait` is what an hour of one job's wait costs: in the site's currency, or, to save carbon, in kg of CO2. Prices and
     weather are those of the site: they are taken to be known as far as `hold_s` after a job's arrival, beyond which
-    nobody is held. `window`: how many jobs of a pass may wait for a cheap hour.
+    no job is held. `window`: how many jobs of a pass may wait for a cheap hour.
     """
 
     saves: str = setting("cost", "what is saved", choice(*SAVES))

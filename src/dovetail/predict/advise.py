@@ -15,7 +15,7 @@ from dovetail.model.workload import Workload
 LEVELS: Final = (("user", "name", "size"), ("user", "name"), ("user", "size"), ("user",))
 """Jobs that agree in these are like each other, the most like first."""
 ENOUGH: Final = 20
-"""So many jobs say something; if fewer are alike, a wider group is taken."""
+"""Jobs that are enough to judge by; if fewer are alike, a wider group is taken."""
 RISKS: Final = (0.2, 0.1, 0.05, 0.02, 0.01)
 
 
@@ -27,7 +27,7 @@ class Advice:
     """What the jobs have in common with the one asked about."""
     jobs: int
     censored: int
-    """Of them: jobs that ran to their limits, of which nobody knows how long they would have run."""
+    """Of them: jobs that ran to their limits, of which it is not known how long they would have run."""
     median_limit_s: int
     """What users have asked for so far."""
     limits: tuple[tuple[float, int | None], ...]

@@ -16,7 +16,7 @@ CORRECTIONS: Final = {"none": AT_ONCE, "limit": LIMIT, "steps": STEPS, "double":
 that it runs on for a minute, then five, fifteen, thirty, sixty, then for two hours again and again; that it runs twice
 as long, and again."""
 AGAIN_TOO: Final = CORRECTIONS | {"again": AGAIN}
-"""A predictor that knows a distribution can also say what the past says of jobs that have run so long."""
+"""A predictor that knows a distribution can also say what the past says of jobs that have run as long."""
 
 
 def correct_setting(among: Mapping[str, int] = CORRECTIONS) -> Any:
@@ -53,7 +53,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def estimate(self, job: Job) -> float:
-        """Seconds that a job will run, said when it arrives."""
+        """Seconds that a job will run, estimated when it arrives."""
 
     @abstractmethod
     def observe(self, job: Job, runtime_s: int) -> None:

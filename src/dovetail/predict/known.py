@@ -44,7 +44,7 @@ def estimates(workload: Workload, name: str) -> Ints:
         return _at_least_one(workload.runtime)
     match = _FACTOR.match(name)
     if match is None:
-        raise SettingError(f"{name!r} is said job by job, by a predictor: only runtime, limit and runtime*F are known")
+        raise SettingError(f"{name!r} comes job by job, from a predictor: only runtime, limit and runtime*F are known")
     scaled = np.floor(workload.runtime * float(match[1]) + 0.5)
     if np.any(scaled >= 2.0**62):
         raise SettingError(f"{name}: the estimates would not fit into 64 bits; take a smaller factor")

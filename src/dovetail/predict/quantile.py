@@ -15,7 +15,7 @@ LEVELS: Final = (ALIKE, ("user", "limit", "size"), ("user", "limit"), ("user", "
 """From the most to the least specific."""
 _LEVEL: Final = Kind(float, "must be above 0 and below 1", lambda level: 0 < level < 1)
 JOBS: Final = 50
-"""So many jobs of each group are looked at, at most."""
+"""How many jobs of each group are looked at, at most."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class _Pairs:
             yield Violation("units per node", int(self.job[p]), int(self.begin[p]), detail)
 
     def intruded(self, verb: str) -> Iterator[Violation]:
-        """A unit that wants a node for itself shares it with nobody."""
+        """A unit that wants a node for itself shares it with no other unit."""
         alone = self.use(self.count * (self.asked.exclusive[self.job] > 0))
         present = self.use(self.count)
         for i in np.flatnonzero(self.begins & (alone > 0) & (present > 1)).tolist():

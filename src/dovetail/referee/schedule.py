@@ -51,7 +51,7 @@ def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_sta
 
 
 def _starts(schedule: Schedule, fits: Flags, expect_all_started: bool) -> Iterator[Violation]:
-    """Who must start, who must not, and for how long. `fits`: on the idle cluster."""
+    """Which jobs must start, which must not, and for how long. `fits`: on the idle cluster."""
     jobs, start, machine = schedule.workload, schedule.start, schedule.cluster.processors
     started = start >= 0
     yield from broken("start", start < -1, start, "start {start} is no time and not -1 (never)", start=start)
@@ -118,7 +118,7 @@ def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
     rule, count = "one node per unit", int(asked.units.sum())
     if placement is None:
         yield Violation(
-            rule, -1, -1, f"the cluster has {cluster.nodes} nodes, and the schedule does not say who has which"
+            rule, -1, -1, f"the cluster has {cluster.nodes} nodes, and the schedule does not say which job has which"
         )
         return
     if (asked.units < 0).any():

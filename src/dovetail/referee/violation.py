@@ -1,4 +1,4 @@
-"""What is said of a broken rule, and the two ways in which rules are looked at: job by job, and over time."""
+"""What is reported of a broken rule, and the two ways in which rules are looked at: job by job, and over time."""
 
 from __future__ import annotations
 

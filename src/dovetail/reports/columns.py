@@ -52,7 +52,7 @@ COLUMNS: Final = (
     ),
     Column(
         "awf_s", "AWF", "area-weighted response AWF",
-        "Response weighted by area (processors times run time): how early the computation gets done, whoever owns it."
+        "Response weighted by area (processors times run time): how early computation gets done, no matter whose it is."
         " Large jobs rule it.",
     ),
     Column(

@@ -24,7 +24,7 @@ FEWEST: Final = 20
 LOWEST: Final = -1.0
 """A lower R2 is drawn here."""
 RATIOS: Final = (0.01, 100.0)
-"""From where to where run times are shown as multiples of what was said."""
+"""From where to where run times are shown as multiples of the estimate."""
 POINTS: Final = 121
 USED: Final = (0.1, 0.25, 0.5, 0.75, 1.0)
 """Classes of jobs by the share of their limits that they used: up to each of these, the last from there on."""
@@ -32,7 +32,7 @@ USED: Final = (0.1, 0.25, 0.5, 0.75, 1.0)
 
 @dataclass(frozen=True)
 class Estimates:
-    """How good what was said was, beside the limits."""
+    """How good estimates were, beside the limits."""
 
     r2: float
     limit_r2: float
@@ -40,13 +40,13 @@ class Estimates:
     limit_error_s: float
     before: float
     by: float
-    """Shares of jobs that ended before, and by, what was said."""
+    """Shares of jobs that ended before, and no later than, estimated."""
     ratio: Floats
     within: Floats
     limit_within: Floats
-    """Share of jobs that ended within `ratio` times what was said, and within `ratio` times the limit."""
+    """Share of jobs that ended within `ratio` times the estimate, and within `ratio` times the limit."""
     users: tuple[tuple[str, float, float], ...]
-    """Name, R2 of what was said, R2 of the limits; those with the most jobs first."""
+    """Name, R2 of the estimates, R2 of the limits; those with the most jobs first."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Gain:
 
 
 def is_learned(schedule: Schedule) -> bool:
-    """Whether somebody said something else than the limit or the run time."""
+    """Whether estimates were other than the limits or the run times."""
     work = schedule.workload
     if len(schedule.said) != len(work):  # a schedule that was not replayed
         return False
@@ -110,7 +110,7 @@ def gain_of(limits: Schedule, other: Schedule) -> Gain:
 
 
 def within_figure(found: Estimates) -> Figure:
-    """How far run times are from what was said."""
+    """How far run times are from the estimates."""
     made = figure(440, 280)
     ax = made.subplots()
     ax.plot(found.ratio, 100 * found.within, **{**STROKES[0].line, "marker": ""})
@@ -120,7 +120,7 @@ def within_figure(found: Estimates) -> Figure:
     ax.set_xlim(*RATIOS)
     ax.set_xticks([0.01, 0.1, 1, 10, 100], ["0.01", "0.1", "1", "10", "100"])
     ax.set_ylim(0, 101)
-    ax.set_xlabel("run time / what was said")
+    ax.set_xlabel("run time / estimate")
     ax.set_ylabel("jobs, %")
     return made
 
@@ -143,7 +143,7 @@ def users_figure(found: Estimates) -> Figure:
 
 
 def gain_figure(found: Gain) -> Figure:
-    """Mean wait by class, with limits and with what was said."""
+    """Mean wait by class, with limits and with predictions as estimates."""
     made = figure(440, 280)
     ax = made.subplots()
     at = np.arange(len(found.labels))

@@ -97,7 +97,7 @@ def pictures(case: Case, name: str) -> list[Picture]:
 
 
 def _estimates(case: Case, name: str) -> list[Picture]:
-    """What was said of run times under the baseline, if a predictor said it."""
+    """The estimates of run times under the baseline, if they are from a predictor."""
     if not case.entries or case.entries[0].schedule is None:
         return []
     first, schedule = case.entries[0], case.entries[0].schedule()
@@ -106,16 +106,16 @@ def _estimates(case: Case, name: str) -> list[Picture]:
     found = estimates_of(schedule)
     title = "How near estimates were"
     caption = (
-        f"Share of the jobs that ended within so many times what was said of them, under {named(first.policy)}: the"
-        f" nearer the line is to a step at 1, the better. {found.before:.1%} of the jobs ended before what was said,"
-        f" {found.by:.1%} by then. R2 is {found.r2:.2f} ({found.limit_r2:.2f} for the limits), the mean error"
+        f"Share of the jobs that ended within a multiple of their estimate, under {named(first.policy)}: the"
+        f" nearer the line is to a step at 1, the better. {found.before:.1%} of the jobs ended before their estimate,"
+        f" {found.by:.1%} no later than it. R2 is {found.r2:.2f} ({found.limit_r2:.2f} for the limits), the mean error"
         f" {duration(round(found.error_s))} ({duration(round(found.limit_error_s))})."
     )
     key = (Key(named(case.estimate), STROKES[0]), Key("limit", STROKES[1]))
     made = [Picture(title, caption, svg(within_figure(found), f"{name}-within", title), key)]
     if found.users:
-        title = "Whose run times could be said"
-        caption = "R2 of what was said, for the users with the most jobs. Hollow: that of their limits."
+        title = "Whose run times could be predicted"
+        caption = "R2 of the estimates, for the users with the most jobs. Hollow: that of their limits."
         users = (Key("better than the limits", Stroke(BETTER, (), "o")), Key("worse", Stroke(WORSE, (), "o")))
         made.append(Picture(title, caption, svg(users_figure(found), f"{name}-users", title), users))
     if case.with_limits is not None:
@@ -226,7 +226,7 @@ def _each(bin_s: int) -> str:
 
 
 def _wait_area(drawn: Sequence[Curves], name: str) -> Picture:
-    title = "Who did the waiting: small jobs or large ones"
+    title = "Which jobs did the waiting: small or large ones"
     caption = (
         "Area is processors times run time. Above: how many of the jobs, and how much of all computation, belong to"
         " jobs up to an area. Below: the processor time that these jobs waited for; where a line climbs steeply, jobs"

@@ -2,7 +2,7 @@
 // Names in the data are foreign text. They reach the page through textContent and fillText only.
 
 const RIGHT = 16, STRIP = 52, QUEUE_TOP = 18, BUSY_TOP = 92, TOP = 166, AXIS = 40; // CSS pixels
-const SHORTEST = 10; // seconds: nobody zooms closer
+const SHORTEST = 10; // seconds: the closest zoom
 const REACH = 3; // pixels around the pointer: jobs thinner than a pixel can be met too
 
 const within = (value, low, high) => Math.max(Math.min(value, high), low);
@@ -13,7 +13,7 @@ function figureOf(root, data) {
   const picture = part("picture"), marks = part("marks"), overview = part("overview"), tip = part("tip");
   const plot = picture.parentElement, clock = clockOf(data.epoch), charts = [], machine = machineOf(data, data.column);
   const LEFT = 70 + (machine ? KINDS_WIDE - 20 : 0);
-  const FEWEST = machine ? 1 : 4; // lanes: nobody zooms closer
+  const FEWEST = machine ? 1 : 4; // lanes: the closest zoom
   const waits = [0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
   const decades = Array.from({ length: 10 }, (_, k) => 10 ** k);
   const scales = {
@@ -299,7 +299,7 @@ function figureOf(root, data) {
     const entries = data.users.slice(0, USERS.length).map((_, code) => {
       const button = entry("button", called(data.users, code), userShade(code));
       button.type = "button";
-      button.title = "Fade the jobs of everybody else";
+      button.title = "Fade the jobs of all other users";
       button.setAttribute("aria-pressed", String(onlyUser === code));
       button.addEventListener("click", () => {
         const next = onlyUser === code ? -1 : code;

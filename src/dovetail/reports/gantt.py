@@ -28,12 +28,12 @@ from dovetail.units import printable
 MOST_JOBS: Final = 100_000
 """Jobs drawn in all charts of a fragment together: more would make the page slow."""
 MOST_RECTANGLES: Final = 500_000
-"""Rectangles in all charts together. Only badly scattered jobs need so many; then fewer jobs are drawn."""
+"""Rectangles in all charts together. Only badly scattered jobs need as many; then fewer jobs are drawn."""
 OPENING_JOBS: Final = 2_000
-"""About so many jobs are seen when the page opens: enough for a picture, and each can still be told apart."""
+"""About how many jobs are seen when the page opens: enough for a picture, and each can still be told apart."""
 _LONGEST_NAME: Final = 80
 _LAST_DATE: Final = 253_402_300_800
-"""Unix seconds of the year 10000: what lies beyond has no date that anybody reads."""
+"""Unix seconds of the year 10000: what lies beyond has no date that is of use."""
 
 
 @dataclass(frozen=True)

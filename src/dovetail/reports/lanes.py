@@ -84,7 +84,7 @@ def _over_time(
 
 @dataclass(frozen=True)
 class _Blocks:
-    """What jobs have: so many cores of each of some nodes in a row. More than one node only where that is all of it."""
+    """What jobs have: some cores of each of some nodes in a row. More than one node only where that is all of it."""
 
     job: Ints
     node: Ints
@@ -131,7 +131,7 @@ class _Nodes:
         self._free: dict[int, _Free] = {}
 
     def take(self, node: int, nodes: int, cores: int) -> list[tuple[int, int]]:
-        """Take so many cores of each of some nodes in a row, which are alike; of more than one, all."""
+        """Take `cores` cores of each of some nodes in a row, which are alike; of more than one, all."""
         used, all_of_it = self._used[node : node + nodes], int(self._cores[node])
         if (left := all_of_it - int(used.max())) < cores:
             raise ValueError(
@@ -162,7 +162,7 @@ class _Free:
         self._low, self._high = [low], [high]
 
     def take(self, size: int) -> list[tuple[int, int]]:
-        """Take so many lanes: the lowest run that holds them, else parts of the largest."""
+        """Take a number of lanes: the lowest run that holds them, else parts of the largest."""
         low, high = self._low, self._high
         for i, (a, b) in enumerate(zip(low, high, strict=True)):
             if b - a >= size:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 16
 """Policies in the picture of changes, the baseline apart."""
 LEAST: Final = 0.0005
-"""A metric that no policy changes by so much has no panel: it would be a row of zeros."""
+"""A metric that no policy changes by this much has no panel: it would be a row of zeros."""
 OFF_SCALE: Final = 1.0
 """A change beyond this is shown by an arrow and in figures, so that it does not squeeze the others."""
 FEW: Final = 10

@@ -1,4 +1,4 @@
-"""Single pictures for who works in Python: by kind, of schedules or of a case, with a legend of their own."""
+"""Single pictures for work in Python: by kind, of schedules or of a case, with a legend of their own."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _legend(made: Figure, keys: Sequence[tuple[str, Stroke]]) -> None:
 
 
 def _finished(made: Figure) -> Figure:
-    """On white, and laid out now: what is drawn later would follow the settings of whoever draws."""
+    """On white, and laid out now: what is drawn later would follow the settings of that time."""
     made.set_facecolor("#ffffff")
     made.draw_without_rendering()
     return made

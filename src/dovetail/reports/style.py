@@ -1,4 +1,4 @@
-"""How pictures look: colours that everybody can tell apart, readable axes, and a figure as inline SVG."""
+"""How pictures look: colours that all readers can tell apart, readable axes, and a figure as inline SVG."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def settings() -> Any:
 
 
 def figure(width: float, height: float) -> Figure:
-    """An empty figure of so many points: 1 point is 1 to 1.4 pixels on the page."""
+    """An empty figure, its size in points: 1 point is 1 to 1.4 pixels on the page."""
     from dovetail.reports.drawing import Drawing
 
     return Drawing(figsize=(width / 72, height / 72), layout="constrained")

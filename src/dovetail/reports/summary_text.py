@@ -1,6 +1,6 @@
-"""The summary of a page in plain words, for somebody who runs a cluster and not a statistics course.
+"""The summary of a page in plain words, for those who run a cluster and not a statistics course.
 
-A policy is said to have cut or raised something, to be better or worse, only where a comparison's verdict says so.
+It calls a policy better or worse, or says that it cut or raised something, only where a comparison's verdict says so.
 Without comparisons the numbers of this replay are told, and that they are no more than that.
 """
 

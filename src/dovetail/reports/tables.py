@@ -28,7 +28,7 @@ class Cell:
     number: str = ""
     """The value to the last digit, in seconds or as a plain ratio; empty where there is none."""
     exact: str = ""
-    """The value with its unit, for who wants to know more."""
+    """The value with its unit, for readers who want to know more."""
     best: bool = False
     change: str = ""
     """Relative to the baseline."""

@@ -36,7 +36,7 @@ HIGHER: Final = ("utilization",)
 """Metrics of which more is better."""
 
 ENOUGH: Final = 6
-"""From so many runs on, runs are the natural pairs."""
+"""From this many runs on, runs are the natural pairs."""
 
 Row = Mapping[str, Any]
 Key = tuple[str, int]

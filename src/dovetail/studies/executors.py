@@ -34,7 +34,7 @@ class Engine:
     open: Callable[[], AbstractContextManager[Executor]]
     workers: int
     batch_s: float
-    """Cells are handed out together up to so much estimated CPU time."""
+    """Cells are handed out together up to this much estimated CPU time."""
     batches: int
     """How many batches are handed out at most at one instant."""
     few: bool = False
@@ -182,7 +182,7 @@ class JobArrays(Executor):
                 self._settle(future, job)
 
     def _settle(self, future: Future[Any], job: Any) -> None:
-        """Hand on how a job ended, if it has. Whatever goes wrong on the way is told to who waits for it."""
+        """Hand on how a job ended, if it has. Whatever goes wrong on the way is handed to the one that waits for it."""
         try:
             if not job.done():
                 return

@@ -167,7 +167,7 @@ class _Round:
                     return [*lost, *flying.values()], True
                 except ExecutorError:
                     raise
-                except CancelledError:  # nobody here cancels: the other side is gone
+                except CancelledError:  # nothing here cancels: the other side is gone
                     raise ExecutorError("the executor dropped the work: is its scheduler still there?") from None
                 except Exception:
                     lost.append(flying[future])

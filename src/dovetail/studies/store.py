@@ -244,7 +244,7 @@ def nodes_text(cluster: Cluster) -> str:
 
 
 def cluster_of(processors: int, text: str) -> Cluster:
-    """The cluster of a run: so many processors; with the nodes that the text names, if there is one."""
+    """The cluster of a run: its processors; with the nodes that the text names, if there is one."""
     if not text:
         return Cluster(processors)
     try:

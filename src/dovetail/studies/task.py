@@ -51,7 +51,7 @@ class Task:
     cluster: str = ""
     """The nodes, as store.nodes_text writes them; empty: processors are only counted."""
     site: str = ""
-    """The file of the site; empty: nobody asks what energy costs."""
+    """The file of the site; empty: what energy costs is not asked."""
     site_sha256: str = ""
     """Hash of what it says."""
     ortools: str = ""

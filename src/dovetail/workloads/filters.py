@@ -60,7 +60,7 @@ def fits_machine(workload: Workload, *, larger: str = "drop") -> Workload:
     """Drop a job that asks for more processors than the machine has; or let it ask for all of them (`cut`)."""
     if not workload.processors:
         rule = (
-            "how large its machine is is not said (in SWF: neither MaxProcs nor MaxNodes): give processors or a cluster"
+            "the size of its machine is not given (in SWF: neither MaxProcs nor MaxNodes): give processors or a cluster"
         )
         raise InputError(workload.provenance.source, 0, rule)
     fits = workload.size <= workload.processors

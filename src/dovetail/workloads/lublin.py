@@ -223,7 +223,7 @@ def _first_arrivals(classes: tuple[JobClass, ...], jobs: int, rngs: list[np.rand
 
 
 def size_bounds(job_class: JobClass, processors: int) -> tuple[float, float, float]:
-    """ulow, umed and uhi on a machine of so many processors; kept in order on machines of less than 16."""
+    """ulow, umed and uhi on a machine of this many processors; kept in order on machines of less than 16."""
     top = math.log2(processors)
     uhi = min(top, max(1.0, top - job_class.uhi_below))
     umed = max(uhi - job_class.umed_below, min(1.5, uhi))
@@ -260,7 +260,7 @@ def _runtimes(job_class: JobClass, size: Ints, rng: np.random.Generator) -> Ints
 
 
 def _pace(points: list[Floats], clocks: list[Callable[[Floats], Floats]], span_s: float) -> float:
-    """The factor on all points with which the submits span so many seconds. The daily cycle stays."""
+    """The factor on all points with which the submits span this many seconds. The daily cycle stays."""
     ends = [(clock, p[[0, -1]]) for clock, p in zip(clocks, points, strict=True) if len(p)]
 
     def span(pace: float) -> float:

@@ -7,7 +7,7 @@ What is drawn:
   an hour or none, each submitted within ten minutes of the one before. Sessions are drawn whole, all equally likely,
   with replacement. So jobs keep their resources, limit and run time together; bursts keep their gaps.
 - Half of the drawn sessions come once; the others come again on the following days, for a geometric number of days, 20
-  in the mean, at most as many as all jobs would take at the recorded pace. So a profile has much the same run times
+  on average, at most as many as all jobs would take at the recorded pace. So a profile has much the same run times
   for long stretches, which predictors by user and name live on, as the paper says of its data. A session comes at its
   time of day, half an hour earlier or later at most, on a first day that is drawn evenly.
 - Each drawn session, with its repetitions, is of one user; user k gets a share like 1/k, one user per 100 draws. The
@@ -56,7 +56,7 @@ PAUSE_S: Final = 600
 ONCE: Final = 0.5
 MEAN_DAYS: Final = 20
 AROUND_S: Final = 1800
-"""A session comes so much earlier or later than at its time of day, at most."""
+"""How much earlier or later than at its time of day a session comes, at most."""
 MOST_JOBS: Final = 10_000_000
 MOST_DAYS: Final = 36_500
 _KEPT: Final = ("size", "runtime", "limit", "queue", "units")

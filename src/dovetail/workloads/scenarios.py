@@ -94,7 +94,7 @@ def sample_users(workload: Workload, share: float, seed: int) -> Workload:
 
 
 def nudge(workload: Workload, share: float, seed: int) -> Workload:
-    """The limits of a random part of the jobs a second longer. That helps nobody: what it changes is chance."""
+    """The limits of a random part of the jobs a second longer. That helps no job: what it changes is chance."""
     limit = workload.limit.copy()
     limit[_choose(len(workload), share, seed)] += 1
     changed = int(np.sum(limit != workload.limit))
@@ -102,8 +102,8 @@ def nudge(workload: Workload, share: float, seed: int) -> Workload:
 
 
 def deadlines(workload: Workload, share: float, seed: int, *, least_s: int = DAY_S, factor: float = 10.0) -> Workload:
-    """A random part of the jobs gets a deadline: by so long after its arrival, or by that many times its limit if that
-    is later, each is to have ended. The other jobs have none."""
+    """A random part of the jobs gets a deadline: each must have ended within `least_s` of its arrival, or within
+    `factor` times its limit if that is longer. The other jobs have none."""
     chosen = _choose(len(workload), share, seed)
     allowed = np.maximum(least_s, np.rint(factor * workload.limit[chosen]))
     if least_s < 0 or not factor >= 0 or not np.all(allowed <= MOST_SECONDS):
@@ -115,7 +115,7 @@ def deadlines(workload: Workload, share: float, seed: int, *, least_s: int = DAY
 
 
 def periodic_deadlines(workload: Workload, tolerance: float) -> Workload:
-    """Jobs that come again and again are to have ended before the next of them is due. The other jobs have no deadline.
+    """Jobs that come again and again must have ended before the next of them is due. The other jobs have no deadline.
 
     A job is one of a series if the same user submits jobs of its name, size and limit, and the time since the last one
     differs from the time to the next by at most `tolerance` of it. Its deadline is the former, if its limit allows."""
@@ -152,11 +152,11 @@ def shift_to_zero(workload: Workload) -> Workload:
 
 
 def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None) -> Workload:
-    """Jobs of so many processors as jobs on nodes of `cores`: ceil(size / cores) units of ceil(size / units) cores.
+    """Jobs that ask for processors as jobs on nodes of `cores`: ceil(size / cores) units of ceil(size / units) cores.
 
-    `memory_gb`: a unit asks for so much memory per core, rounded up to whole GB, and for no more than a node of `cores`
-    has by that rule, rounded down. A unit may share its node. `size` stays as it is, so it may be a few less than the
-    cores of all units. Jobs of unknown size keep it, as one unit of no core.
+    `memory_gb`: a unit asks for this much memory per core, rounded up to whole GB, and for no more than a node of
+    `cores` has by that rule, rounded down. A unit may share its node. `size` stays as it is, so it may be a few less
+    than the cores of all units. Jobs of unknown size keep it, as one unit of no core.
     """
     most = MOST_AMOUNT // cores if cores > 0 else 0
     if not 1 <= cores <= MOST_AMOUNT or not (memory_gb is None or 0 < memory_gb <= most):
@@ -298,7 +298,7 @@ def _lengthened(workload: Workload, text: str, seed: int) -> Workload:
 def _between(text: str) -> tuple[int, int]:
     begin, dots, end = text.partition("..")
     if not dots:
-        raise SettingError(f"{text!r} is not a span: write its begin and end, 0d..30d")
+        raise SettingError(f"{text!r} is not a span: write its start and end, 0d..30d")
     try:
         return parse_duration(begin), parse_duration(end)
     except ValueError as error:

@@ -33,7 +33,7 @@ _ROUND: Final = tuple(h * HOUR for h in (200, 100, 50, 10, 5, 2, 1)) + tuple(m *
 """Multiples of these complete the twenty, coarse ones first, from the longest limit downwards."""
 
 _DISTINCT: Final = ((0, 20, 200, 1_000, 10_000, 70_000, 250_000), (0, 10, 20, 35, 90, 340, 565))
-"""How many distinct limits so many jobs use; linear in between, constant beyond."""
+"""Numbers of jobs, and how many distinct limits they use; linear in between, constant beyond."""
 
 _RANKS: Final = (
     (3, 1, 1, 1), (1, 3, 4, 6), (4, 4, 10, 5), (17, 2, 14, 3), (13, 12, 20, 7),

@@ -60,7 +60,7 @@ def test_nobody_knows_the_future() -> None:
 
 
 def test_what_cannot_run_on_nodes_is_refused_inside_too() -> None:
-    with pytest.raises(SettingError, match="knows nothing of nodes"):
+    with pytest.raises(SettingError, match="cannot place jobs on nodes"):
         replay(workload([0, 1]), policy("switch:many=cp-af"), cluster=CLUSTER)
 
 

@@ -49,7 +49,7 @@ def solve_day(
     if begin is not None:
         fixed[:] = begin.starts
     placer = Placer(day)
-    # Who is not planned for today is planned for later, as in the paper: a plan that ends late enough.
+    # A job that is not planned for today is planned for later, as in the paper: a plan that ends late enough.
     settled = np.flatnonzero(fixed >= 0)
     later = placer.place(np.union1d(inside, settled), fixed=fixed, until=_FAR)
     horizon = int((later + day.length[: day.jobs])[inside].max(initial=day.end))

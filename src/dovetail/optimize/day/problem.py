@@ -34,7 +34,7 @@ from dovetail.kernels.machine.processors import new_counted
 from dovetail.kernels.planner.day import begin_day, place_day
 
 WITHIN_MC: Final = 5000
-"""Temperatures of a segment are within so many thousandths of a degree."""
+"""Temperatures of a segment are within this many thousandths of a degree."""
 _MWS_PER_MWH: Final = 3.6e12
 
 
@@ -218,8 +218,8 @@ def in_order(day: Day) -> Searched:
 
 def delay_search(day: Day, begin: Searched, *, decodes: int, delay_s: int) -> Searched:
     """Algorithm 3: job after job, in the order that was best, is held back by `delay_s` more and more, until the day is
-    over; from then on it stays where it is in the best plan. The paper says neither how long a delay is nor who comes
-    first. `decodes` plans are tried."""
+    over; from then on it stays where it is in the best plan. The paper says neither how long a delay is nor which
+    job comes first. `decodes` plans are tried."""
     begun, placer, best = process_time(), Placer(day), begin
     at_best = 0.0
     fixed, earliest = np.full(day.jobs, -1, np.int64), day.earliest.copy()

@@ -75,7 +75,7 @@ def _fit_by_capacity(capacity: tuple[int, ...], need: tuple[int, ...], beside: l
 
 
 def _fit_by_position(capacity: tuple[int, ...], first: list[int], need: tuple[int, ...], beside: list[_Unit]) -> int:
-    """How many units fit into positions that nobody has all that time."""
+    """How many units fit into positions that are free all that time."""
     fits = []
     for r, wanted in enumerate(need):
         if wanted:

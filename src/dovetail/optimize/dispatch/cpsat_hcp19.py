@@ -54,9 +54,9 @@ def on_pools(problem: DispatchProblem, limits: Limits, later: frozenset[int] = f
 def hcp19(problem: DispatchProblem, limits: Limits) -> Dispatched:
     """Rounds of scheduling and allocation, until all that start now have their nodes.
 
-    In a round, who starts now is allocated in order of priority, each on the nodes that best fit names. Whoever finds
-    no nodes is an inconsistency of the pools: it may not start now, and all others are scheduled anew, with what has
-    been allocated fixed. The paper says that such inconsistencies are fixed in several iterations, not how. A round
+    In a round, jobs that start now are allocated in order of priority, each on the nodes that best fit names. A job
+    without nodes is an inconsistency of the pools: it may not start now, and all others are scheduled anew, with what
+    has been allocated fixed. The paper says that such inconsistencies are fixed in several iterations, not how. A round
     without a schedule ends it; what has been allocated by then starts. The sizes are those of the first model, the
     largest; times, conflicts and extensions those of all rounds.
     """
@@ -110,7 +110,7 @@ def _answer(
 ) -> Dispatched:
     first, last = rounds[0], rounds[-1].ran
     whole = bool(first.starts)
-    if not last.values:  # who has no nodes and no schedule: no start either
+    if not last.values:  # a job without nodes and schedule: no start either
         starts = [at if has else -1 for at, has in zip(starts, nodes, strict=True)]
     complete = whole and min(starts) >= problem.now
     return Dispatched(

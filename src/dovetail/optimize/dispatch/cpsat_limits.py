@@ -24,8 +24,8 @@ from dovetail.optimize.dispatch.problem import DispatchProblem, Limits
 from dovetail.optimize.window.problem import Status
 
 WORK_PER_S: Final = {"pcp19": 0.02, "hcp19": 0.25, "pcp21": 0.1, "pcp21s": 0.1}
-"""On the clock "work" a second is so much of CP-SAT's own count of work. It counts some work too low, and in each model
-another part; with these rates a second of each is about a second of the CPU (64 nodes, 40 to 100 jobs waiting)."""
+"""On the clock "work" a second is this part of CP-SAT's own count of work. It counts some work too low, and in each
+model another part; with these rates a second of each is about a CPU second (64 nodes, 40 to 100 jobs waiting)."""
 
 _SPAN: Final = 2**56  # of the objective in integers
 

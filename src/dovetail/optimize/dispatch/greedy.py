@@ -1,4 +1,4 @@
-"""A dispatch plan by a list: instant by instant, in order of priority, whoever fits starts, on the first nodes.
+"""A dispatch plan by a list: instant by instant, in order of priority, each job that fits starts, on the first nodes.
 
 That is the first dive of the search of the paper (schedule or postpone: the job that can start first, of these the one
 with the highest priority, at its earliest start, in the least positions). CP-SAT gets it as a hint.
@@ -123,7 +123,7 @@ class _Floor:
         return self.will_do[kinds]
 
     def _spots(self, node: int, need: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
-        """The least positions of at most so many units on a node."""
+        """The least positions of at most `most` units on a node."""
         columns = []
         for r, size in enumerate(need):
             if not size:

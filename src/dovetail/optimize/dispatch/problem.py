@@ -1,4 +1,4 @@
-"""The problem of one dispatching moment: who waits, who runs and where, on which nodes. Free of any solver.
+"""The problem of one dispatching moment: which jobs wait, which run and where, on which nodes. Free of any solver.
 
 After Galleguillos, Kiziltan and Soto, A Job Dispatcher for Large and Heterogeneous HPC Systems Running Modern
 Applications, CP 2021, sections 2 and 3. "The paper" is this one in all files about dispatching.
@@ -21,7 +21,7 @@ from dovetail.model.state import State
 from dovetail.optimize.window.problem import Status
 
 WINDOW: Final = 100
-"""The paper's m: so many jobs of the queue are handed to a dispatcher."""
+"""The paper's m: how many jobs of the queue are handed to a dispatcher."""
 MOST_SECONDS: Final = 2**40
 """The worst makespan that is taken: beyond it the solver's integers might not do."""
 
@@ -166,7 +166,7 @@ class Limits:
 class Dispatched:
     """What a dispatcher answers, in the order of the queue; all empty where it found nothing.
 
-    `nodes` has the node of each unit, `()` for a job that was given none (HCP'19 allocates who starts now only).
+    `nodes` has the node of each unit, `()` for a job that was given none (HCP'19 allocates only jobs that start now).
     `positions` has for each unit the first position in the array of each resource, -1 where it needs none (PCP'21).
     `status` "optimal" means proved for the model that was solved, as does "infeasible". Times are of the CPU.
     `extensions` counts how often the limit was doubled, `rounds` how often HCP'19 scheduled.

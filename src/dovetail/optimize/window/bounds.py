@@ -43,7 +43,7 @@ from dovetail.optimize.window.objective import Af, Awf, Bsld, Lines, Makespan, O
 from dovetail.optimize.window.problem import Problem, alone
 
 LAYERS: Final = 100
-"""Sums of more layers than this are bounded from below by so many: each costs a walk over all jobs."""
+"""Sums of more layers than this are bounded from below by this many: each costs a walk over all jobs."""
 
 
 def lower_bound(problem: Problem, objective: Objective) -> float:
@@ -220,7 +220,7 @@ class _Fluid:
         return cls(instants, capacity, at[: len(jobs)], at[len(jobs) : 2 * len(jobs)], size)
 
     def flow(self, jobs: int) -> tuple[Ints, Ints]:
-        """Of the first so many jobs: what is handed in per second from each instant on, and the backlog there."""
+        """Of the first `jobs` jobs: what is handed in per second from each instant on, and the backlog there."""
         n, size = len(self.instants), self.size[:jobs]
         more, less = (np.bincount(at[:jobs], size, n).astype(np.int64) for at in (self.begin, self.end))
         rate = np.cumsum(more - less)
@@ -229,7 +229,7 @@ class _Fluid:
         return rate, level - np.minimum.accumulate(level)
 
     def backlog(self, jobs: int) -> float:
-        """The integral of the backlog of the first so many jobs, in area x seconds."""
+        """The integral of the backlog of the first `jobs` jobs, in area x seconds."""
         rate, backlog = self.flow(jobs)
         length, falls = np.diff(self.instants), (self.capacity - rate)[:-1]
         before = backlog[:-1].astype(np.float64)

@@ -46,7 +46,7 @@ def solve(
     at many instants, half of it goes to a model with a coarser clock; its answer is brought back to seconds by
     decoding the jobs in the order of their starts, and so no job is later than it was. The rest goes to a model in
     seconds, from there on. Only that one proves anything: `bound` and `status` hold for starts at any second.
-    Without `idle`, every answer is decoded, so that nobody waits for nothing; that matters for PaSF only, and then no
+    Without `idle`, every answer is decoded, so that no job waits for nothing; that matters for PaSF only, and then no
     optimum is proved.
     """
     begun = process_time()

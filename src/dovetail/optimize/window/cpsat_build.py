@@ -99,7 +99,7 @@ class Answer:
 
 
 def run(frame: Frame, costs: Costs, *, deterministic_s: float, seed: int) -> Answer:
-    """Build the model and let CP-SAT look for at most that long, by its own count of work: same call, same answer."""
+    """Build the model and let CP-SAT search, `deterministic_s` at most by its own count: same call, same answer."""
     if bool(np.any(frame.high < frame.low)):
         return Answer(None, -np.inf, False, True, 0.0)
     model = cp_model.CpModel()

@@ -17,7 +17,7 @@ from dovetail.optimize.window.objective import Af, Awf, Bsld, Makespan, Objectiv
 
 HOT: Final = 0.1
 COLD: Final = 0.001
-"""Temperatures of the annealing at its begin and end, in mean costs of a job above its least."""
+"""Temperatures of the annealing at its start and end, in mean costs of a job above its least."""
 LATE_WEIGHT: Final = 0.03
 """What a job that has waited as long as it may costs, in values of the objective under FCFS."""
 MOST_LEVEL: Final = 16

@@ -1,4 +1,4 @@
-"""Days planned for profit: at the begin of each day one plan, which is then carried out.
+"""Days planned for profit: at the start of each day one plan, which is then carried out.
 
 After Optimizing Profit and Cooling Costs in HPC Cluster Scheduling: optimize/day has its problem and searches.
 """
@@ -29,11 +29,11 @@ from dovetail.units import DAY_S, MOST_SECONDS
 
 @dataclass(frozen=True)
 class Daily(Policy):
-    """At the begin of each day (counted from the first submission), the jobs that may start today are planned for the
+    """At the start of each day (counted from the first submission), the jobs that may start today are planned for the
     day's profit at the site.
 
-    `known`: with `day`, today's submissions are known at the begin of the day, and run times: the policy is clairvoyant
-    and its plan is carried out to the second. With `submitted`, only who waits is planned; jobs are then started as
+    `known`: with `day`, today's submissions are known at the start of the day, and run times: the policy is clairvoyant
+    and its plan is carried out to the second. With `submitted`, only waiting jobs are planned; jobs are then started as
     EASY would, in the order of the plan, with today's arrivals behind.
 
     `search`: `multi` takes the best of 22 orders; `delay` goes on from there and holds job after job back by `delay_s`,

@@ -1,7 +1,7 @@
 """The dispatchers of the paper as policies: pcp19, hcp19, pcp21, pcp21s (optimize/dispatch/problem.py names the paper).
 
-In each pass the waiting jobs with the highest slowdown are one problem; who starts now in its plan is started, the
-others wait for the next pass. As the paper's dispatchers do, it solves whenever somebody waits, even if nobody could
+In each pass the waiting jobs with the highest slowdown are one problem; jobs that start now in its plan are started,
+the others wait for the next pass. As the paper's dispatchers do, it solves whenever a job waits, even if none could
 start now: a pass that was not solved would make the mean decision time look better than theirs.
 """
 
@@ -35,7 +35,7 @@ class Dispatch(Policy):
     """Solves each pass with one of the paper's models and starts the jobs whose turn has come.
 
     `window` is the paper's m; `delta` and `most` are its limits of a search, in seconds of the `clock`: "work", what
-    CP-SAT counts, so that same state is same plan; or "wall". A search that finds nothing starts nobody.
+    CP-SAT counts, so that same state is same plan; or "wall". A search that finds nothing starts no job.
     """
 
     model: str = "pcp21"
@@ -79,7 +79,7 @@ class Dispatch(Policy):
             if at == state.now
         }  # fmt: skip
         expected = {job.job: at for job, at in told if at > state.now}
-        # If nothing runs and nobody starts, there might be no other pass: ask for one when the plan goes on.
+        # If nothing runs and nothing starts, there might be no other pass: ask for one when the plan goes on.
         wake = min(expected.values()) if expected and not nodes and not problem.running else None
         return Plan(
             starts=list(nodes), expected=expected, wake=wake, nodes=nodes,
@@ -90,7 +90,7 @@ class Dispatch(Policy):
 def _devices(
     cluster: Cluster, state: State, problem: DispatchProblem, nodes: Mapping[int, tuple[int, ...]]
 ) -> dict[int, list[int]]:
-    """Which of the shared devices each unit that starts gets, as bits: whole ones, the lowest that nobody has."""
+    """Which of the shared devices each unit that starts gets, as bits: whole ones, the lowest that are free."""
     asked = state.requests
     if not cluster.shared or asked is None:
         return {}

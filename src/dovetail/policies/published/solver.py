@@ -44,7 +44,7 @@ LISTS: Final[dict[str, Callable[[Problem], npt.NDArray[Any]]]] = {
 """The orders of the list plans that every search begins with; smaller keys first, ties by arrival."""
 
 _FIRST: Final = {"af": "saf", "bsld": "spf", "wait": "saf"}
-"""By the heaviest objective: the order that says who gets into the window. For all others it is first come."""
+"""By the heaviest objective: the order that says which jobs get into the window. For all others it is first come."""
 _REFINE: Final = Kind(
     lambda text: tuple(text.split("+")),
     f"choose list plans from {', '.join(LISTS)}, joined by +",
@@ -63,8 +63,8 @@ class Solver(Policy):
     in the order that chose them. `idle` lets a plan idle on purpose, which only PaSF gains by. Each list plan in
     `refine` gets a search of its own; the searches of a pass share its limit, and the best plan is taken.
 
-    If no waiting job fits now, there is no search. That is exact, with or without `idle`: no plan could start anybody.
-    Nor is there any if every job has its earliest fit and nobody may idle: then all orders give this plan.
+    If no waiting job fits now, there is no search. That is exact, with or without `idle`: no plan could start a job.
+    Nor is there any if every job has its earliest fit and none may idle: then all orders give this plan.
     """
 
     objective: str = setting("af", "what a plan minimises, with estimates for run times", OBJECTIVE)
@@ -97,7 +97,7 @@ class Solver(Policy):
         else:
             starts = self._window_first(problem, stands, state.seed % 2**31)
         if not (len(state.running) or bool(np.any(starts == state.now))):
-            # All idle on purpose. But nothing ends and perhaps nobody comes, so there might be no other pass.
+            # All idle on purpose. But nothing ends and perhaps nothing comes, so there might be no other pass.
             starts = decode(problem, np.argsort(starts, kind="stable").tolist())
         pairs = list(zip(waiting.tolist(), starts.tolist(), strict=True))
         return Plan(

@@ -46,7 +46,7 @@ class Switch(Policy):
 
     @property
     def inner(self) -> tuple[Policy, ...]:
-        """Those who may have to decide."""
+        """The policies that may have to decide."""
         return self.plain, self.mixed, self.many
 
     @property
@@ -59,7 +59,7 @@ class Switch(Policy):
         return any(one.by_solver for one in self.inner)
 
     def chosen(self, state: State) -> Policy:
-        """Who decides at this instant."""
+        """The policy that decides at this instant."""
         if len(state.waiting) > self.jobs:
             return self.many
         if state.cluster is None or state.requests is None:
