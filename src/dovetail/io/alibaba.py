@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.errors import InputError
-from dovetail.io.csv import Table, count, read_table
+from dovetail.io.csv import Rows, count, read_table
 from dovetail.model.cluster import WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.workload import Column, Provenance, Step, Workload
 from dovetail.units import MOST_SECONDS
@@ -73,7 +73,7 @@ def read_pods(path: str | Path) -> Workload:
     )  # fmt: skip
 
 
-def _out_of_order(table: Table) -> int:
+def _out_of_order(table: Rows) -> int:
     submit = table.column(1)
     return int(np.count_nonzero(submit < np.maximum.accumulate(submit)))
 

@@ -28,7 +28,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 @dataclass(frozen=True)
-class Table:
+class Rows:
     """What was read: the numbers of each row, its line, the lines set aside, the hash of the bytes."""
 
     rows: tuple[tuple[Any, ...], ...]
@@ -51,7 +51,7 @@ def count(text: str, what: str, least: int = 0, most: int = MOST) -> int:
     return value
 
 
-def read_table(path: str | Path, fields: Sequence[str], parse: Callable[[list[str]], tuple[Any, ...]]) -> Table:
+def read_table(path: str | Path, fields: Sequence[str], parse: Callable[[list[str]], tuple[Any, ...]]) -> Rows:
     """Read a table: plain, gzip, xz or zstd. Its first line must name just these fields, in this order.
 
     `parse` makes numbers of the texts of a line, the number of the row first. Its ValueError sets the line aside.
@@ -85,7 +85,7 @@ def read_table(path: str | Path, fields: Sequence[str], parse: Callable[[list[st
     gone = SetAside()
     for reason, lines in aside.items():
         gone = gone.with_more(np.array([n for n, _ in lines]), np.array([i for _, i in lines]), reason)
-    return Table(tuple(rows), np.array(kept, np.int64), gone, digest.hexdigest())
+    return Rows(tuple(rows), np.array(kept, np.int64), gone, digest.hexdigest())
 
 
 def first_line(path: str | Path) -> str:

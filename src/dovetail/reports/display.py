@@ -9,7 +9,7 @@ from typing import Final
 from dovetail.reports.columns import COLUMNS, named
 from dovetail.reports.page_data import Case
 from dovetail.reports.style import BETTER, GREY, WORSE
-from dovetail.reports.tables import Cell, Table, judged, of_case
+from dovetail.reports.tables import Table, TableCell, judged, of_case
 from dovetail.units import duration
 
 _SHOWN: Final = ("mean_wait_s", "wait_p95_s", "bsld", "awf_s", "p2sf_s", "utilization")
@@ -43,7 +43,7 @@ def _row(name: str, cells: Iterator[str] | Sequence[str]) -> str:
     return f"{name:<{_NAME}}" + "".join(f"{cell:>{_WIDTH}}" for cell in cells)
 
 
-def _change(cell: Cell) -> str:
+def _change(cell: TableCell) -> str:
     clear = "*" if cell.verdict in ("better", "worse") else ""
     return f"{clear}{cell.change}"
 
@@ -86,7 +86,7 @@ def _html_rows(table: Table) -> Iterator[str]:
         yield f'<tr><th style="text-align: left">{escape(row.name)}</th>{cells}</tr>'
 
 
-def _html_cell(cell: Cell) -> str:
+def _html_cell(cell: TableCell) -> str:
     title = "; ".join(filter(None, (cell.exact, cell.interval and f"change {cell.interval} %", cell.test)))
     value = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
     if cell.change:

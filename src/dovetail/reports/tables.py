@@ -21,7 +21,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """One value of a table."""
 
     text: str
@@ -44,7 +44,7 @@ class Row:
     """One policy, or one case."""
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: tuple[TableCell, ...]
     runs: int = 1
 
 
@@ -97,12 +97,12 @@ def best_value(column: Column, values: Sequence[float]) -> float | None:
     return best if known.count(best) <= len(known) / 2 else None
 
 
-def _cell(case: Case, entry: Entry, column: Column, value: float, text: str, best: bool) -> Cell:
+def _cell(case: Case, entry: Entry, column: Column, value: float, text: str, best: bool) -> TableCell:
     if not isfinite(value):
-        return Cell(DASH)
+        return TableCell(DASH)
     moved, low, high, verdict = seen(case, entry, column.key)
     base = entry is case.entries[0]
-    return Cell(
+    return TableCell(
         text=text,
         number=repr(value),
         exact=exactly(column, value),
@@ -134,19 +134,19 @@ def overview(cases: Sequence[Case]) -> list[Table]:
     return made
 
 
-def _changes(case: Case, policies: Sequence[str], column: Column) -> tuple[Cell, ...]:
+def _changes(case: Case, policies: Sequence[str], column: Column) -> tuple[TableCell, ...]:
     base = float(case.entries[0].metrics.get(column.key, nan))
     unit = scale(column, [base])
     text = f"{unit.text(base)} {unit.unit}".strip() if isfinite(base) else DASH
-    cells = [Cell(text, repr(base) if isfinite(base) else "", exactly(column, base))]
+    cells = [TableCell(text, repr(base) if isfinite(base) else "", exactly(column, base))]
     entries = {entry.policy: entry for entry in reversed(case.entries[1:])}
     for policy in policies:
         moved, low, high, verdict = seen(case, entries[policy], column.key) if policy in entries else (nan,) * 3 + ("",)
         if isfinite(moved):
             bounds = interval(low, high) if isfinite(low) and isfinite(high) else ""
-            cells.append(Cell("", repr(moved), bounds, change=percent(moved), verdict=verdict))
+            cells.append(TableCell("", repr(moved), bounds, change=percent(moved), verdict=verdict))
         else:
-            cells.append(Cell(DASH))
+            cells.append(TableCell(DASH))
     return tuple(cells)
 
 
@@ -158,5 +158,5 @@ def _totals(rows: Sequence[Row]) -> tuple[Row, ...]:
     for column in list(zip(*(row.cells for row in rows), strict=True))[1:]:
         verdicts = [cell.verdict for cell in column if cell.verdict]
         said = f"{verdicts.count('better')} / {verdicts.count('worse')} of {len(verdicts)}" if verdicts else DASH
-        cells.append(Cell(said))
-    return (Row("better / worse", (Cell(""), *cells)),)
+        cells.append(TableCell(said))
+    return (Row("better / worse", (TableCell(""), *cells)),)

@@ -43,7 +43,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Schedule:
+class PoolSchedule:
     """The part that all models have: a start for each job, from now on, and its interval."""
 
     model: cp_model.CpModel
@@ -51,7 +51,7 @@ class Schedule:
     intervals: list[cp_model.IntervalVar]
 
 
-def scheduled(problem: DispatchProblem, later: Collection[int] = ()) -> Schedule:
+def scheduled(problem: DispatchProblem, later: Collection[int] = ()) -> PoolSchedule:
     """The paper's scheduling model: starts from now to the worst makespan, one cumulative per resource over the sum of
     all nodes, and the total slowdown. Jobs at the places `later` of the queue do not start now.
 
@@ -75,7 +75,7 @@ def scheduled(problem: DispatchProblem, later: Collection[int] = ()) -> Schedule
     scale = scale_of(problem)
     slopes = [round(scale / job.duration) for job in problem.queue]
     model.minimize(cp_model.LinearExpr.weighted_sum(starts, slopes))
-    return Schedule(model, starts, intervals)
+    return PoolSchedule(model, starts, intervals)
 
 
 def scale_of(problem: DispatchProblem) -> int:
@@ -92,7 +92,7 @@ def _cumulative(
         model.add_cumulative([interval for interval, _ in pairs], [demand for _, demand in pairs], capacity)
 
 
-def by_priority(schedule: Schedule) -> None:
+def by_priority(schedule: PoolSchedule) -> None:
     """The paper's search on starts: of the jobs that can start first the one with the highest priority, as early as it
     can. Its other half, to postpone a job that was refused until its earliest start changes, CP-SAT does not have."""
     schedule.model.add_decision_strategy(schedule.starts, cp_model.CHOOSE_LOWEST_MIN, cp_model.SELECT_MIN_VALUE)

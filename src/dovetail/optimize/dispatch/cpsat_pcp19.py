@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from dovetail.optimize.dispatch.cpsat_limits import Schedule, by_priority, scheduled
+from dovetail.optimize.dispatch.cpsat_limits import PoolSchedule, by_priority, scheduled
 from dovetail.optimize.dispatch.greedy import Listed
 from dovetail.optimize.dispatch.problem import DispatchProblem
 
@@ -18,7 +18,7 @@ from dovetail.optimize.dispatch.problem import DispatchProblem
 class Pcp19:
     """The model, and for each job the node and the presence of each unit that could be there (u_inj)."""
 
-    schedule: Schedule
+    schedule: PoolSchedule
     present: list[list[tuple[int, cp_model.IntVar]]]
 
     def nodes(self, values: list[int]) -> tuple[tuple[int, ...], ...]:

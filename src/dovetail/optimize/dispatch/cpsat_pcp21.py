@@ -18,13 +18,13 @@ from itertools import pairwise
 import numpy as np
 from ortools.sat.python import cp_model
 
-from dovetail.optimize.dispatch.cpsat_limits import Schedule, by_priority, scheduled
+from dovetail.optimize.dispatch.cpsat_limits import PoolSchedule, by_priority, scheduled
 from dovetail.optimize.dispatch.greedy import Listed
 from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, running_positions
 
 
 @dataclass(frozen=True)
-class Stretch:
+class NodeStretch:
     """Consecutive nodes that will do and have equally much of what is needed: the first, how many, what one has."""
 
     first: int
@@ -38,14 +38,14 @@ class Unit:
 
     node: cp_model.IntVar
     positions: dict[int, cp_model.IntVar]
-    inside: list[tuple[Stretch, cp_model.IntVar]]
+    inside: list[tuple[NodeStretch, cp_model.IntVar]]
 
 
 @dataclass(frozen=True)
 class Pcp21:
     """The model, and the units of each job."""
 
-    schedule: Schedule
+    schedule: PoolSchedule
     units: list[list[Unit]]
 
     def nodes(self, values: list[int]) -> tuple[tuple[int, ...], ...]:
@@ -84,18 +84,18 @@ def pcp21(problem: DispatchProblem, *, symmetry: bool = False) -> Pcp21:
     return Pcp21(schedule, units)
 
 
-def stretches(problem: DispatchProblem, job: Queued) -> list[Stretch]:
+def stretches(problem: DispatchProblem, job: Queued) -> list[NodeStretch]:
     """The nodes that can hold a unit of a job, in stretches."""
-    found: list[Stretch] = []
+    found: list[NodeStretch] = []
     first = 0
     for k, kind in enumerate(problem.cluster.kinds):
         if job.most_on(k, kind.capacity):
             has = tuple(c if need else 0 for c, need in zip(kind.capacity, job.need, strict=True))
             last = found[-1] if found else None
             if last and last.capacity == has and last.first + last.count == first:
-                found[-1] = Stretch(last.first, last.count + kind.count, has)
+                found[-1] = NodeStretch(last.first, last.count + kind.count, has)
             else:
-                found.append(Stretch(first, kind.count, has))
+                found.append(NodeStretch(first, kind.count, has))
         first += kind.count
     return found
 
@@ -127,7 +127,7 @@ def _units(problem: DispatchProblem, model: cp_model.CpModel, job: Queued) -> li
 
 
 def _on_node(
-    problem: DispatchProblem, model: cp_model.CpModel, job: Queued, part: Stretch, here: cp_model.IntVar | None,
+    problem: DispatchProblem, model: cp_model.CpModel, job: Queued, part: NodeStretch, here: cp_model.IntVar | None,
     node: cp_model.IntVar, positions: dict[int, cp_model.IntVar],
 ) -> None:  # fmt: skip
     """If the node is in this stretch, the boxes lie within the node's positions."""
@@ -143,7 +143,7 @@ def _on_node(
 
 
 def _boxes(
-    problem: DispatchProblem, schedule: Schedule, units: list[list[Unit]], rows: list[list[tuple[int, ...]]], r: int
+    problem: DispatchProblem, schedule: PoolSchedule, units: list[list[Unit]], rows: list[list[tuple[int, ...]]], r: int
 ) -> None:
     """The boxes of one resource do not overlap; along the positions they also are a cumulative, of as much time as
     there is. (The paper's other implied cumulative, along time, is part of the scheduling model.)"""
@@ -175,7 +175,7 @@ def _scarcest_first(problem: DispatchProblem, model: cp_model.CpModel, units: li
     model.add_decision_strategy(ys, cp_model.CHOOSE_FIRST, cp_model.SELECT_MIN_VALUE)
 
 
-def _like_jobs_in_order(problem: DispatchProblem, schedule: Schedule) -> None:
+def _like_jobs_in_order(problem: DispatchProblem, schedule: PoolSchedule) -> None:
     last: dict[tuple[object, ...], cp_model.IntVar] = {}
     for job, start in zip(problem.queue, schedule.starts, strict=True):
         like = (job.duration, job.units, job.need, job.kinds, job.per_node)
