@@ -101,7 +101,7 @@ def _finished(made: Figure, given: Mapping[str, Any]) -> Figure:
         ax.set_xlabel(given.get("x", ""))
         for axis, scale, ticks in (("x", ax.set_xscale, ax.set_xticks), ("y", ax.set_yscale, ax.set_yticks)):
             if begins := given.get(f"{axis}_log"):
-                scale("log") if begins is True else scale("symlog", linthresh=begins)
+                scale("log" if begins is True else "symlog", **({} if begins is True else {"linthresh": begins}))
             if marks := given.get(f"{axis}_ticks"):
                 pairs = [(one, f"{one:g}") if isinstance(one, int | float) else one for one in marks]
                 ticks(*zip(*pairs, strict=True))
