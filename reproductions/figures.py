@@ -43,17 +43,18 @@ def lines(values: Values, given: Mapping[str, Any]) -> Figure:
     made, panels = _panels(values, given)
     for ax, (table, rows) in panels:
         for stroke, row in enumerate(rows):
-            x, middle, low, high = _points(values, table, row)
+            x, middle, low, high = _points(values, table, row, given.get("per", 1))
             line = {**STROKES[stroke % len(STROKES)].line, **({} if given.get("markers") else {"marker": ""})}
             ax.plot(x, middle, label=row, **line)
-            if low and high:
+            if x and len(low) == len(high) == len(x):
                 ax.fill_between(x, low, high, color=line["color"], alpha=0.15, linewidth=0)
     return _finished(made, given)
 
 
-def _points(values: Values, table: str, row: str) -> list[list[float]]:
+def _points(values: Values, table: str, row: str, per: float) -> list[list[float]]:
     """The columns of a row, its numbers in their order, and those of the tables `low` and `high`."""
-    sides = [sorted((float(key[2]), y) for key, y in values.numbers(table + end, row).items()) for end in _ENDS]
+    found = [values.numbers(table + end, row).items() for end in _ENDS]
+    sides = [sorted((float(key[2].removesuffix(" %")), y / per) for key, y in side) for side in found]
     return [[x for x, _ in sides[0]], *([y for _, y in side] for side in sides)]
 
 
@@ -64,7 +65,7 @@ def bars(values: Values, given: Mapping[str, Any]) -> Figure:
     made, panels = _panels(values, given)
     for ax, (table, rows) in panels:
         columns = list(dict.fromkeys(key[2] for key in values.keys(table)))
-        width = 0.8 / len(rows)
+        width = 0.8 / max(len(rows), 1)
         for place, row in enumerate(rows):
             heights = [values.number(table, row, column) for column in columns]
             at = [x - 0.4 + width * (place + 0.5) for x in range(len(columns))]
@@ -74,9 +75,10 @@ def bars(values: Values, given: Mapping[str, Any]) -> Figure:
 
 
 KINDS: Final[Mapping[str, Callable[[Values, Mapping[str, Any]], Figure]]] = {"lines": lines, "bars": bars}
-"""Their settings in about.toml: `tables` (a panel each, and its title), `width`, `height`, `down` (panels below one
-another, not beside), `x`, `y` (labels), `y_log`, `x_log`, `y_ticks`, `x_ticks` (numbers, or pairs of number and text),
-`legend` (place), `share` (no: each panel has its own y), `markers` (of lines)."""
+"""Their settings in about.toml: `tables` (a panel each, and its title), `rows` (default: all), `width`, `height`,
+`across` (panels in a row; default: all), `x`, `y` (labels), `y_log`, `x_log` (yes, or from which number on), `y_ticks`,
+`x_ticks` (numbers, or pairs of number and text), `legend` (place), `share` (no: each panel has its own y), `markers`
+and `per` (of lines: what numbers are divided by)."""
 
 
 def _panels(values: Values, given: Mapping[str, Any]) -> tuple[Figure, list[tuple[Axes, tuple[str, list[str]]]]]:
@@ -84,12 +86,13 @@ def _panels(values: Values, given: Mapping[str, Any]) -> tuple[Figure, list[tupl
 
     tables: Mapping[str, str] = given["tables"]
     made = figure(given.get("width", 720), given.get("height", 300))
-    shape = (len(tables), 1) if given.get("down") else (1, len(tables))
-    axes = made.subplots(*shape, sharey=given.get("share", True), squeeze=False).flat
+    across = given.get("across", len(tables))
+    axes = made.subplots(len(tables) // across, across, sharey=given.get("share", True), squeeze=False).flat
     found = []
     for ax, (table, title) in zip(axes, tables.items(), strict=True):
         ax.set_title(title)
-        found.append((ax, (table, list(dict.fromkeys(key[1] for key in values.keys(table))))))
+        rows = given.get("rows") or list(dict.fromkeys(key[1] for key in values.keys(table)))
+        found.append((ax, (table, rows)))
     return made, found
 
 
@@ -97,8 +100,8 @@ def _finished(made: Figure, given: Mapping[str, Any]) -> Figure:
     for ax in made.axes:
         ax.set_xlabel(given.get("x", ""))
         for axis, scale, ticks in (("x", ax.set_xscale, ax.set_xticks), ("y", ax.set_yscale, ax.set_yticks)):
-            if given.get(f"{axis}_log"):
-                scale("log")
+            if begins := given.get(f"{axis}_log"):
+                scale("log" if begins is True else "symlog", **({} if begins is True else {"linthresh": begins}))
             if marks := given.get(f"{axis}_ticks"):
                 pairs = [(one, f"{one:g}") if isinstance(one, int | float) else one for one in marks]
                 ticks(*zip(*pairs, strict=True))

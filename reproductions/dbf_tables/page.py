@@ -36,6 +36,7 @@ AVERAGED: Final = (
     "wait_s", "mean_wait_s", "max_stretch_waited", "deadline_usage", "deadline_usage_above_80", "deadline_at_once",
     "late_short", "late_long",
 )  # fmt: skip
+LATE: Final = {"late_short": "deadline of 24 hours", "late_long": "deadline of 10 limits"}
 STABLE: Final = 0.1
 """Waits that differ by less from share to share are called stable here."""
 ON_PAR: Final = 0.02
@@ -105,10 +106,13 @@ def _averaged(log: str, share: str, name: str, seeds: Sequence[Run]) -> dict[Key
     found: dict[Key, Content] = {}
     for metric in AVERAGED:
         numbers = [run.numbers[metric] for run in seeds]
-        middle, _, high = mean_interval(numbers)
-        found[f"{metric}: {log}", name, share] = middle
-        for words, number in (("±", high - middle), ("least", min(numbers)), ("most", max(numbers))):
-            found[f"{metric}, {words}: {log}", name, share] = number
+        middle, low, high = mean_interval(numbers)
+        found[f"{metric}: {log}", name, share], found[f"{metric}, ±: {log}", name, share] = middle, high - middle
+        # Of stretches: their few maxima have an interval that says little.
+        ends = (min(numbers), max(numbers)) if metric == "max_stretch_waited" else (low, high)
+        found |= {(f"{metric}: {log} {end}", name, share): one for end, one in zip(("low", "high"), ends, strict=True)}
+        if name == "DBF" and metric in LATE:
+            found[f"late: {log}", LATE[metric], share] = middle
     return found
 
 
@@ -140,6 +144,7 @@ def _first(runs: Runs, log: str, share: str) -> dict[Key, Content]:
             found[table, row, "longest wait, h"] = numbers["regular_max_wait_s"] / 3600
             found[table, row, "late"] = numbers["late_short"] + numbers["late_long"]
             found[table, row, "CPU, s"] = run.cpu_s
+            found |= {(f"waits: {row}", name, f"{x / 3600:g}"): y for x, y in run.curves.get("waits", ())}
     dbf, plan = ran["dbf"], ran["plan-deadline"]
     if dbf and plan:
         for column, metric in (("change, %", "regular_mean_wait_s"), ("of all jobs, %", "mean_wait_s")):

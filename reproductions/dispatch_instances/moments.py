@@ -3,8 +3,9 @@ decided there."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
@@ -13,25 +14,16 @@ from dovetail.arrays import Ints
 from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.optimize.dispatch.problem import WINDOW, DispatchProblem, dispatch_problem
+from dovetail.optimize.dispatch.problem import DispatchProblem, dispatch_problem
+from reproductions.passes import passes_of
 
 SEED: Final = 2021
 
 
-@dataclass(frozen=True)
-class Moments:
+def moments(schedule: Schedule) -> tuple[Ints, Ints]:
     """The passes of a replay at which jobs waited: when, and how many."""
-
-    at: Ints
-    waiting: Ints
-
-
-def moments(schedule: Schedule) -> Moments:
-    """A pass is whenever a job arrived or ended; a job that starts in it still waits."""
-    at = np.unique(np.concatenate([schedule.arrive, schedule.end]))
-    came = np.searchsorted(np.sort(schedule.arrive), at, side="right")
-    waiting = came - np.searchsorted(np.sort(schedule.start), at, side="left")
-    return Moments(at[waiting > 0], waiting[waiting > 0])
+    at, waiting = passes_of(schedule)
+    return at[waiting > 0], waiting[waiting > 0]
 
 
 @dataclass(frozen=True)
@@ -46,18 +38,16 @@ class Chosen:
     """Its place among those drawn of its class, from 0."""
 
 
-def chosen(found: Moments, least: Sequence[int], each: int, seed: int = SEED) -> list[Chosen]:
+def chosen(at: Ints, waiting: Ints, least: Sequence[int], each: int, seed: int = SEED) -> list[Chosen]:
     """`each` moments of every class of queues, drawn with a seed; the first of all classes, then the second, and so on.
 
     A class begins with `least` jobs and ends where the next begins; one with fewer moments is taken whole.
     """
     rng, picked = np.random.default_rng(seed), list[Chosen]()
     for first, after in zip(least, [*least[1:], np.inf], strict=True):
-        inside = np.flatnonzero((found.waiting >= first) & (found.waiting < after))
-        drawn = rng.permutation(inside)[:each].tolist()
-        picked += [
-            Chosen(int(found.at[i]), int(found.waiting[i]), first, len(inside), place) for place, i in enumerate(drawn)
-        ]
+        inside = np.flatnonzero((waiting >= first) & (waiting < after))
+        for place, i in enumerate(rng.permutation(inside)[:each].tolist()):
+            picked.append(Chosen(int(at[i]), int(waiting[i]), first, len(inside), place))
     return sorted(picked, key=lambda one: (one.place, one.least))
 
 
@@ -86,6 +76,14 @@ class Instants:
             requests=self._requests, nodes={job: placement.of(job) for job in running.tolist()},
         )  # fmt: skip
 
-    def problem(self, now: int, window: int = WINDOW) -> DispatchProblem:
+    def problem(self, now: int) -> DispatchProblem:
         """The problem of a pass, as the dispatchers make it."""
-        return dispatch_problem(self.state(now), window)
+        return dispatch_problem(self.state(now))
+
+
+def written(problem: DispatchProblem) -> str:
+    """A problem as JSON, for other solvers."""
+    cluster = problem.cluster
+    whole = {"now": problem.now, "resources": cluster.resources, "shared": cluster.shared}
+    parts = {"kinds": cluster.kinds, "queue": problem.queue, "running": problem.running}
+    return json.dumps(whole | {name: [asdict(one) for one in some] for name, some in parts.items()}) + "\n"

@@ -15,34 +15,20 @@ from dovetail.optimize.dispatch.greedy import listed
 from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, total_slowdown
 from dovetail.studies.task import Cell
 from reproductions.claims import NO, PART, YES, Judged, verdict
-from reproductions.dispatch_instances.compared import (
-    BY_CLOCK,
-    EVERY,
-    HCP19,
-    LARGE,
-    MODELS,
-    PCP19,
-    PCP21,
-    PCP21S,
-    SAME,
-    SAMPLES,
-    SMALL,
-    UNDER,
-    values,
-)
-from reproductions.dispatch_instances.instances import load_problem, save_problem
-from reproductions.dispatch_instances.moments import Chosen, Instants, chosen, moments
+from reproductions.dispatch_instances import compared
+from reproductions.dispatch_instances.compared import HCP19, PCP19, PCP21, PCP21S, SAME
+from reproductions.dispatch_instances.moments import Chosen, Instants, chosen, moments, written
 from reproductions.running import Work
 from reproductions.runs import read_runs
 from reproductions.values import Values
 
-__all__ = ["values"]
+values = compared.values
 
 
 def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float]:
     """Of each tenth pass: variables by the paper's formulas, and what positions make of the list plan."""
     instants = Instants(schedule)
-    problems = [instants.problem(at) for at in moments(schedule).at[::EVERY].tolist()]
+    problems = [instants.problem(at) for at in moments(schedule)[0][:: compared.EVERY].tolist()]
     sizes = [sizes_of(problem) for problem in problems]
     ratios, every = (np.array([size[1] / size[side] for size in sizes]) for side in (0, 2))
     found: dict[str, float] = {
@@ -79,39 +65,38 @@ def lists_of(problem: DispatchProblem) -> tuple[float, bool]:
 def cells(work: Work) -> list[Cell]:
     """Instances and models. Where PCP'19 was run and has no plan, it is tried by the clock too: at the next `run`."""
     found, ran = [], read_runs(work.folder)
-    for replay in ((SMALL, "runtime"), (SMALL, "limit"), (LARGE, "runtime")):
-        sample = SAMPLES[replay[0]]
+    for replay in ((compared.SMALL, "runtime"), (compared.SMALL, "limit"), (compared.LARGE, "runtime")):
+        sample = compared.SAMPLES[replay[0]]
         for moment in _chosen(_replay(work, *replay), replay[0]):
             span = f"pass at {moment.at} s"
             names = [name for name, many in sample.many.items() if moment.place < many]
             old = ran.get(replay[0], PCP19, replay[1], span=span, seed=moment.place)
-            if replay[0] == LARGE and old and isnan(old.numbers["objective"]):
-                names += BY_CLOCK
+            if replay[0] == compared.LARGE and old and isnan(old.numbers["objective"]):
+                names += compared.BY_CLOCK
             found += [Cell(replay[0], "", span, name, replay[1], moment.place) for name in names]
     return found
 
 
 def _replay(work: Work, trace: str, estimate: str) -> Schedule:
-    return work.schedule(Cell(trace, "", "all", UNDER, estimate, 0))
+    return work.schedule(Cell(trace, "", "all", compared.UNDER, estimate, 0))
 
 
 def _chosen(replay: Schedule, trace: str) -> list[Chosen]:
-    sample = SAMPLES[trace]
-    return chosen(moments(replay), sample.least, max(sample.many.values()))
+    sample = compared.SAMPLES[trace]
+    return chosen(*moments(replay), sample.least, max(sample.many.values()))
 
 
 def solve(cell: Cell, work: Work) -> dict[str, float]:
-    """Give a model an instance, which is kept in a file beside the store: all models get the same one."""
+    """Give a model an instance, which is also written to a file beside the store."""
     replay = _replay(work, cell.trace, cell.estimate)
     moment = next(one for one in _chosen(replay, cell.trace) if cell.span == f"pass at {one.at} s")
+    problem = Instants(replay).problem(moment.at)
     path = work.store.path / "dispatch" / f"{cell.trace}-{cell.estimate}-{moment.at}.json"
-    if not path.is_file():
-        path.parent.mkdir(exist_ok=True)
-        with beside(path) as new:
-            save_problem(Instants(replay).problem(moment.at), new)
-    problem = load_problem(path)
-    limits = SAMPLES[cell.trace].limits.get(cell.policy, Limits())
-    found = solve_dispatch(problem, MODELS.get(cell.policy, "pcp19"), limits)
+    path.parent.mkdir(exist_ok=True)
+    with beside(path) as new:
+        new.write_text(written(problem), encoding="utf-8")
+    limits = compared.SAMPLES[cell.trace].limits.get(cell.policy, Limits())
+    found = solve_dispatch(problem, compared.MODELS.get(cell.policy, "pcp19"), limits)
     lists = [total_slowdown(problem, listed(problem, contiguous=one).starts) for one in (False, True)]
     counts = ("objective", "variables", "constraints", "conflicts", "branches", "extensions")
     return {

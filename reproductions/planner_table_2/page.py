@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from dovetail.arrays import Ints
 from dovetail.metrics import Outcomes, af_s, awf_s, bsld, pasf_s, timeline
 from dovetail.model.schedule import Schedule
 from dovetail.optimize.window.bounds import awf_bound_s
 from dovetail.reports.curves import DAY, binned, edges, middles
 from reproductions.claims import NO, NOT_RUN, PART, YES, Judged
+from reproductions.passes import passes_of
 from reproductions.runs import Points, Run, Runs
 from reproductions.values import Content, Key, NotRunError, Values
 
@@ -69,19 +69,12 @@ def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float
         days, jobs_waiting = middles(weeks) / DAY, binned(line.times, line.queue_jobs, weeks)
         found["queue"] = list(zip(days.tolist(), jobs_waiting.tolist(), strict=True))
     if schedule.estimate == "runtime" and schedule.policy == "plan-p2sf":
-        waiting = np.sort(queue_lengths(schedule))
+        waiting = np.sort(passes_of(schedule)[1])
         found["long_queue"] = float(np.mean(waiting >= LONG_QUEUE))
         at = np.unique(np.rint(np.geomspace(1, max(int(waiting[-1]), 100), 120)))
         shares = np.searchsorted(waiting, at, side="right") / len(waiting)
         found["lengths"] = list(zip(at.tolist(), (100 * shares).tolist(), strict=True))
     return found
-
-
-def queue_lengths(schedule: Schedule) -> Ints:
-    """How many jobs wait in each pass: those that have arrived by then and have not started before."""
-    moments = np.unique(np.concatenate([schedule.arrive, schedule.end]))
-    arrived = np.searchsorted(np.sort(schedule.arrive), moments, side="right")
-    return arrived - np.searchsorted(np.sort(schedule.start), moments, side="left")
 
 
 # From numbers to values.
