@@ -13,6 +13,7 @@ import numpy as np
 from dovetail.arrays import Floats
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
+from dovetail.metrics.catalog import metric_of
 from dovetail.metrics.comparison import Comparison, block_length, compare_all
 from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
@@ -31,9 +32,6 @@ IN_GROUPS: Final = ("mean_wait_s", "bsld", "af_s", "awf_s", "p2sf_s")
 
 IN_RUNS: Final = (*IN_GROUPS, "wait_p95_s", "max_wait_s", "utilization")
 """Metrics that are compared by run."""
-
-HIGHER: Final = ("utilization",)
-"""Metrics of which more is better."""
 
 ENOUGH: Final = 6
 """From so many runs on, runs are the natural pairs."""
@@ -291,7 +289,7 @@ def against(tables: Mapping[str, Mapping[str, Floats]], pairing: str) -> dict[st
         if metric in base
     }
     block = block_length(max((len(one) for one, _ in pairs.values()), default=1)) if pairing == "weeks" else 1
-    higher = [key for key in pairs if key[1] in HIGHER]
+    higher = [key for key in pairs if metric_of(key[1]).more_is_better]
     found: dict[str, dict[str, Comparison]] = {}
     for (policy, metric), comparison in compare_all(pairs, higher_is_better=higher, block=block).items():
         found.setdefault(policy, {})[metric] = comparison
