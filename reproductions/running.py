@@ -25,11 +25,12 @@ from dovetail.model.schedule import Schedule
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine, engine
 from dovetail.studies.grid import tasks_of
+from dovetail.studies.identity import worker_code
 from dovetail.studies.runner import Standing, run_missing, warm_up
 from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Cell, Task, plain
-from dovetail.studies.worker import run_batch, worker_code
+from dovetail.studies.worker import run_batch
 from reproductions.folders import Folder
 from reproductions.runs import CELL, Points, Run, Runs, code_of, read_runs, write_runs
 

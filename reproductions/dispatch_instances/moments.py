@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -85,5 +85,5 @@ def written(problem: DispatchProblem) -> str:
     """A problem as JSON, for other solvers."""
     cluster = problem.cluster
     whole = {"now": problem.now, "resources": cluster.resources, "shared": cluster.shared}
-    parts = {"kinds": cluster.kinds, "queue": problem.queue, "running": problem.running}
+    parts: dict[str, tuple[Any, ...]] = {"kinds": cluster.kinds, "queue": problem.queue, "running": problem.running}
     return json.dumps(whole | {name: [asdict(one) for one in some] for name, some in parts.items()}) + "\n"

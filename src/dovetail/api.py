@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
@@ -297,6 +298,8 @@ def check(what: Any, *, cases: int = 100, seed: int = 1, promises: bool = False)
         return check_schedule(what, promises=promises)
     from dovetail.engine.contract import check_policy, check_predictor
 
+    if isinstance(what, type) and issubclass(what, Predictor):
+        what = what()
     if isinstance(what, Predictor):
         found = check_predictor(what, cases=cases, seed=seed)
     else:
@@ -349,7 +352,7 @@ def _cluster(given: AnyCluster) -> Cluster | None:
 
     if isinstance(given, str | Path):
         return cluster_named(str(given))
-    return Cluster(given) if isinstance(given, int) else given
+    return Cluster(int(given)) if isinstance(given, int | Integral) else given
 
 
 def _machine(workload: Workload, cluster: AnyCluster) -> Cluster:

@@ -51,7 +51,8 @@ def whole(least: int, most: int, unit: str = "") -> Kind:
 
 def number(least: float, most: float, unit: str = "", *, above: bool = False) -> Kind:
     """A number; `above`: more than the least."""
-    words = f"must be {f'above {least:,g}, and at most' if above else f'from {least:,g} to'} {most:,g} {unit}".rstrip()
+    low, high = (f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}" for bound in (least, most))
+    words = f"must be {f'above {low}, and at most' if above else f'from {low} to'} {high} {unit}".rstrip()
     return Kind(float, words, lambda value: (least < value if above else least <= value) and value <= most)
 
 
@@ -67,7 +68,7 @@ def choice(*values: str) -> Kind:
 
 
 def yes_or_no() -> Kind:
-    return Kind(_yes_no, "must be yes or no", lambda value: isinstance(value, bool))
+    return Kind(_yes_no, "must be yes or no", lambda value: value in (True, False))
 
 
 @dataclass(frozen=True)

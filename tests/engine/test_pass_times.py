@@ -102,8 +102,9 @@ def test_feedback_is_timed_too() -> None:
 
 def test_an_order_of_the_users_is_refused() -> None:
     workload, _ = random_workload(np.random.Generator(np.random.PCG64(1)))
-    with pytest.raises(SettingError, match="not for a user's order"):
-        timed_replay(workload, ListPolicy(order=lambda state: state.waiting))
+    for keyed in (ListPolicy(order=lambda state: state.waiting), policy("plan:objective=wait")):
+        with pytest.raises(SettingError, match="not for a user's order"):
+            timed_replay(workload, keyed)
 
 
 def test_more_decodes_take_longer() -> None:

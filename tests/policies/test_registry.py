@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import PolicyError, SettingError
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
+from dovetail.policies.base import Policy
 from dovetail.policies.conservative import Conservative
 from dovetail.policies.lists import ORDERS, ListPolicy
 from dovetail.policies.registry import aliases, names, policy
@@ -227,3 +230,30 @@ def test_an_order_that_is_not_a_function(tmp_path: Path) -> None:
 def test_numbers_that_no_kernel_can_hold(setting: str) -> None:
     with pytest.raises(SettingError, match=setting.partition("=")[0]):
         policy(f"list:{setting}")
+
+
+def test_what_an_object_declares_counts_and_it_is_not_copied() -> None:
+    class Plain:
+        clairvoyant, place = True, "gradient"
+
+        def decide(self, state: State) -> Plan:
+            return Plan()
+
+    class Setting(Policy):
+        def __init__(self) -> None:
+            self.clairvoyant = True  # type: ignore[misc]  # as a user would
+            self.calls = 0
+
+        def decide(self, state: State) -> Plan:
+            self.calls += 1
+            return Plan(starts=[job for job in state.waiting.tolist() if state.size[job] <= state.free][:1])
+
+    assert (policy(Plain()).clairvoyant, policy(Plain()).place, policy(Plain()).timed) == (True, "gradient", False)
+    mine = Setting()
+    assert policy(mine) is mine
+    assert (mine.name, mine.clairvoyant) == ("Setting", True)
+
+
+def test_a_backfill_order_is_a_built_in_one() -> None:
+    with pytest.raises(SettingError, match="backfill="):
+        ListPolicy(reserve=1, backfill=lambda state: state.waiting)  # type: ignore[arg-type]

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dovetail import metrics
+from dovetail.metrics.catalog import METRICS
 from dovetail.model.schedule import Schedule
 from dovetail.reports import curves as computed
-from dovetail.reports.columns import COLUMNS, change, interval, named, percent, scale
+from dovetail.reports.columns import change, interval, named, percent, scale
 from dovetail.reports.curves import Curves, curves
 from dovetail.reports.figures import Picture, drawable, pictures
 from dovetail.reports.line_figures import busy_figure, queue_figure, wait_area_figure, waits_figure
@@ -308,7 +309,7 @@ def test_numbers() -> None:
 
 
 def test_units_of_a_column() -> None:
-    wait, bsld, busy = (next(c for c in COLUMNS if c.key == key) for key in ("mean_wait_s", "bsld", "utilization"))
+    wait, bsld, busy = (next(c for c in METRICS if c.key == key) for key in ("mean_wait_s", "bsld", "utilization"))
     for values, unit, text in (
         ([6840.0, 3600.0, 9999.0], "h", "1.90"),
         ([6840.0, 10.0, 20.0], "s", "6,840.0"),

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from dovetail.errors import InputError
-from dovetail.reports.columns import COLUMNS
+from dovetail.metrics.catalog import METRICS
 from dovetail.reports.page import MOST_PICTURED, render, write
 from dovetail.reports.page_data import Case, Content
 from dovetail.reports.summary_text import summary
@@ -104,7 +104,7 @@ def test_numbers_are_those_of_the_content(usual: Content, usual_page: str) -> No
     assert [row[0].words[0] for row in rows[1:]] == [e.policy for e in entries]
     shown = 0
     for at, head in enumerate(heads[1:], 1):
-        column = next(c for c in COLUMNS if head.startswith(c.head))
+        column = next(c for c in METRICS if head.startswith(c.head))
         unit = next((s for text, s in UNITS.items() if text in head), 1)
         for one, row in zip(entries, rows[1:], strict=True):
             value, words = one.metrics[column.key], [w for w in row[at].words if w != "★"]
@@ -113,7 +113,7 @@ def test_numbers_are_those_of_the_content(usual: Content, usual_page: str) -> No
             printed = float(words[0].replace(",", "")) * unit
             assert abs(printed - value) <= 0.500001 * unit * 10**-digits
             shown += 1
-    assert shown == len(entries) * (len(COLUMNS) - 3)  # nobody has a deadline, and no site is known
+    assert shown == len(entries) * (len(METRICS) - 3)  # nobody has a deadline, and no site is known
 
 
 def test_bill_and_carbon_are_shown_where_a_site_is_known() -> None:
@@ -121,7 +121,7 @@ def test_bill_and_carbon_are_shown_where_a_site_is_known() -> None:
     text = render(page(case([entry("easy", metrics), entry("thrift", metrics)])))
     (rows,) = Reader(text).of("case-table")
     heads = [" ".join(cell.words) for cell in rows[0]]
-    assert heads[2:] == ["bill", "CO2, kg"]
+    assert heads[2:] == ["bill", "CO2 (kg)"]
     assert [cell.value for cell in rows[1][2:]] == [61.25, 400.0]
 
 

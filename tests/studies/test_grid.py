@@ -207,7 +207,7 @@ def test_so_is_an_estimate(tmp_path: Path) -> None:
         task("class Half:\n    pass\n")
     two = "    def estimate(self, job):\n        return job.limit / 2\n"
     two += "    def observe(self, job, runtime_s):\n        pass\n"
-    with pytest.raises(InputError, match=r"study.toml:3: .*mine.py: Half is no dovetail.predict.base.Predictor"):
+    with pytest.raises(InputError, match=r"study.toml:3: .*mine.py: Half is no dovetail.Predictor"):
         task("class Half:\n" + two)
     text = "from dovetail.predict.base import Predictor\nclass Half(Predictor):\n" + two
     first = task(text)

@@ -11,11 +11,11 @@ import pytest
 
 from dovetail.studies import identity
 from dovetail.studies.grid import tasks_of
-from dovetail.studies.identity import PACKAGE, code_hash, hash_of_files
+from dovetail.studies.identity import PACKAGE, code_hash, hash_of_files, worker_code
 from dovetail.studies.spec import read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.worker import run_batch, worker_code
+from dovetail.studies.worker import run_batch
 from tests.conftest import ROOT
 from tests.studies.small import prepared, written
 

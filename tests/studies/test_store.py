@@ -22,7 +22,7 @@ from dovetail.studies.cases import content
 from dovetail.studies.runner import tell_of_earlier
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.worker import run_batch, worker_code
+from dovetail.studies.worker import run_batch
 from tests.reports.nodes import MIXED, placed, random_jobs
 from tests.studies.small import SMALL, prepared, ran, written
 
@@ -259,7 +259,7 @@ def test_a_store_of_an_earlier_version_says_so(tmp_path: Path) -> None:
     names = [task.name for task in tasks]
     said: list[str] = []
     tell_of_earlier(store, said.append)
-    assert (store.earlier(worker_code()), said) == (set(), [])
+    assert (store.earlier(), said) == (set(), [])
     assert not content(store).notes
     for name, change in ((names[0], {"code": "0" * 16}), (names[1], {"format": 1})):
         path = store.path / "runs" / f"{name}.parquet"
@@ -267,7 +267,7 @@ def test_a_store_of_an_earlier_version_says_so(tmp_path: Path) -> None:
     bare = store.path / "runs" / f"{names[2]}.parquet"
     pl.read_parquet(bare).drop("format").write_parquet(bare)
     (store.path / "index.parquet").unlink()
-    assert store.earlier(worker_code()) == set(names[:3])
+    assert store.earlier() == set(names[:3])
     tell_of_earlier(store, said.append)
     assert said == [
         f"{store.path} has 3 runs by an earlier version of Dovetail. They are not used: their cells are run anew."
@@ -281,4 +281,4 @@ def test_a_store_of_an_earlier_version_says_so(tmp_path: Path) -> None:
         path = store.path / "runs" / f"{name}.parquet"
         pl.read_parquet(path).drop("format").write_parquet(path)
     (store.path / "index.parquet").unlink()
-    assert store.earlier(worker_code()) == set(names[:3])
+    assert store.earlier() == set(names[:3])

@@ -45,7 +45,7 @@ def _about(policy: Policy) -> dict[str, Any]:
     from dovetail.names import settings_of
 
     known = settings_of(policy) if is_dataclass(policy) else dict[str, Any]()
-    declared = ("clairvoyant", "needs_site", "keeps_promises", "makes_offers", "timed", "compiled")
+    declared = ("clairvoyant", "needs_site", "keeps_promises", "makes_offers", "timed", "by_solver", "compiled")
     return {
         "name": policy.name,
         "is": (getdoc(policy) or "").partition("\n\n")[0].replace("\n", " "),
@@ -80,7 +80,8 @@ def _show(about: dict[str, Any]) -> None:
     words = {
         "clairvoyant": "is shown the future", "needs_site": "needs a site with prices (--energy)",
         "keeps_promises": "keeps promises from pass to pass", "makes_offers": "accepts or refuses deadlines",
-        "timed": "watches the clock", "compiled": "is compiled: whole replays run at once",
+        "timed": "watches the clock", "by_solver": "lets OR-Tools decide",
+        "compiled": "is compiled: whole replays run at once",
     }  # fmt: skip
     for key, text in words.items():
         if about["declares"][key]:

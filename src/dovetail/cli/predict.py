@@ -42,7 +42,7 @@ _ESTIMATES = (
     "quantile",
     "runtime",
 )
-_METRICS = {"bsld": "BSLD", "af_s": "AF", "awf_s": "AWF", "p2sf_s": "P2SF"}
+_METRICS = ("bsld", "af_s", "awf_s", "p2sf_s")
 
 
 @app.command("evaluate")
@@ -182,9 +182,10 @@ def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy and predictor."""
     from rich.markup import escape
 
+    from dovetail.metrics.catalog import metric_of
     from dovetail.units import printable
 
-    heads = ("R2", "error\n(s)", "outlived\n(%)", *(f"{name}\n(%)" for name in _METRICS.values()), "CPU\n(s)")
+    heads = ("R2", "error\n(s)", "outlived\n(%)", *(f"{metric_of(key).head}\n(%)" for key in _METRICS), "CPU\n(s)")
     table = new_table(("policy", "estimate"), heads)
     last = ""
     for row in rows:

@@ -6,7 +6,7 @@ import itertools
 import re
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import isfinite, nan
 from pathlib import Path
@@ -32,20 +32,15 @@ from dovetail.cli.prepare import (
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from dovetail.energy.site import Site
     from dovetail.model.cluster import Cluster, PowerCap
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Workload
 
 _LONG = 50_000  # jobs from which on a progress bar is worth showing
-_COLUMNS = (
-    ("bsld", "BSLD", ""),
-    ("mean_wait_s", "mean wait", "s"),
-    ("max_wait_s", "max wait", "s"),
-    ("af_s", "AF", "s"),
-    ("awf_s", "AWF", "s"),
-    ("p2sf_s", "P2SF", "s"),
-)
+_SHOWN = ("bsld", "mean_wait_s", "max_wait_s", "af_s", "awf_s", "p2sf_s")
 
 
 def replay_command(
@@ -100,6 +95,7 @@ def replay_command(
 ) -> None:
     """Replay TRACEs under policies and compare them."""
     from dovetail.engine.replay import warm
+    from dovetail.io.sites import read_site
     from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy as policy_named
     from dovetail.units import parse_duration
@@ -115,7 +111,7 @@ def replay_command(
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     nodes = nodes_named(cluster, processors)
-    site = _site(energy)
+    site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site, nodes)
     for chosen in policies:
         warm(chosen, nodes is not None, say)
@@ -258,12 +254,6 @@ def _unfairness(
     return unfairness(schedule, fair, counting)
 
 
-def _site(path: Path | None) -> Site | None:
-    from dovetail.io.sites import read_site
-
-    return read_site(path) if path is not None else None
-
-
 def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap | None:
     from dovetail.model.cluster import PowerCap
 
@@ -308,38 +298,30 @@ def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, floa
 
 def _gap_table(rows: list[dict[str, Any]]) -> None:
     """The bounds, and below them one row of gaps per policy."""
-    from rich.markup import escape
-
-    from dovetail.units import printable
+    from dovetail.metrics.catalog import metric_of
 
     bounds = rows[0]["bounds"]
-    shown = [column for column in _COLUMNS if column[0] in bounds]
-    table = new_table(["gap"], (title for _, title, _ in shown))
-    found = [f"{bounds[key]:,.0f} {unit}" if unit else f"{bounds[key]:,.3f}" for key, _, unit in shown]
-    table.add_row("lower bound", *("none" if text.startswith("nan") else text for text in found))
-    for row in rows:
-        gaps = [row["gaps"][key] for key, _, _ in shown]
-        cells = (f"{100 * gap:,.1f} %" if isfinite(gap) else "none" for gap in gaps)
-        table.add_row(escape(printable(row["policy"], 40)), *cells)
+    shown = [metric_of(key) for key in _SHOWN if key in bounds]
+    found = [f"{bounds[one.key]:,.0f} {one.unit}" if one.unit else f"{bounds[one.key]:,.3f}" for one in shown]
     print_table(
-        table,
+        _filled(
+            rows, "gaps", [(one.key, one.head, _percent) for one in shown], "none",
+            ("lower bound", *("none" if text.startswith("nan") else text for text in found)),
+        ),
         "A gap says how far above the best of any policy a result is at most. The truth lies between it and 0.",
-    )
+    )  # fmt: skip
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
-    from rich.markup import escape
+    from dovetail.metrics.catalog import metric_of
 
-    from dovetail.units import printable
-
-    heads = [f"{title}\n({unit})" if unit else title for _, title, unit in _COLUMNS]
-    table = new_table(["policy"], [*heads, "utili-\nzation", "CPU\n(s)"])
+    table = new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
     first = rows[0]["metrics"]
-    best = {key: min(row["metrics"][key] for row in rows) for key, _, _ in _COLUMNS}
+    best = {key: min(row["metrics"][key] for row in rows) for key in _SHOWN}
     for row in rows:
-        cells = [escape(printable(row["policy"], 40)) + (" *" if row["clairvoyant"] else "")]
-        for key, _, _ in _COLUMNS:
+        cells = [_name(row) + (" *" if row["clairvoyant"] else "")]
+        for key in _SHOWN:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
             if len(rows) > 1 and value == best[key]:
@@ -347,8 +329,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
             if row is not rows[0] and first[key]:
                 text += f"\n{100 * (value / first[key] - 1):+.1f} %"
             cells.append(text)
-        cells += [f"{100 * row['metrics']['utilization']:.1f} %", f"{row['cpu_s']['replay']:.2f}"]
-        table.add_row(*cells)
+        table.add_row(*cells, _percent(row["metrics"]["utilization"]), f"{row['cpu_s']['replay']:.2f}")
     notes = []
     if len(rows) > 1:
         notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
@@ -359,22 +340,14 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
 def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
     """How much of each resource was in use, and how much of it lay idle where no core was free."""
-    from rich.markup import escape
-
-    from dovetail.units import printable
-
-    columns = [(f"utilization_{name}", f"in use:\n{name}") for name in cluster.resources[:1]]
-    columns += [(f"utilization_{name}", f"\n{name}") for name in cluster.resources[1:]]
+    cores, *others = cluster.resources
+    columns = [(f"utilization_{cores}", f"in use:\n{cores}", _percent)]
+    columns += [(f"utilization_{name}", f"\n{name}", _percent) for name in others]
     columns += [
-        (f"stranded_{name}", f"{'' if at else 'stranded:'}\n{name}") for at, name in enumerate(cluster.resources[1:])
+        (f"stranded_{name}", f"{'' if at else 'stranded:'}\n{name}", _percent) for at, name in enumerate(others)
     ]
-    table = new_table(["policy"], (title for _, title in columns))
-    for row in rows:
-        values = [row["metrics"][key] for key, _ in columns]
-        cells = (f"{100 * value:.1f} %" if isfinite(value) else "none" for value in values)
-        table.add_row(escape(printable(row["policy"], 40)), *cells)
     print_table(
-        table,
+        _filled(rows, "metrics", columns, "none"),
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
         " that was free on nodes without a free core, while jobs waited.",
     )
@@ -388,50 +361,66 @@ def _energy_table(rows: list[dict[str, Any]], site: Site) -> None:
 
     money = escape(printable(site.currency, 12))
     columns = (
-        ("energy_kwh", "energy\nkWh", "{:,.0f}"),
-        ("energy_idle_kwh", "of it idle\nkWh", "{:,.0f}"),
-        ("energy_cooling_kwh", "of it cooling\nkWh", "{:,.0f}"),
-        ("pue", "PUE\n", "{:.3f}"),
-        ("peak_kw", "peak\nkW", "{:,.1f}"),
-        ("energy_cost", f"bill\n{money}", "{:,.2f}"),
-        ("revenue", f"revenue\n{money}", "{:,.2f}"),
-        ("profit", f"profit\n{money}", "{:,.2f}"),
-        ("co2_kg", "carbon\nkg CO2", "{:,.0f}"),
+        ("energy_kwh", "energy\nkWh", "{:,.0f}".format),
+        ("energy_idle_kwh", "of it idle\nkWh", "{:,.0f}".format),
+        ("energy_cooling_kwh", "of it cooling\nkWh", "{:,.0f}".format),
+        ("pue", "PUE\n", "{:.3f}".format),
+        ("peak_kw", "peak\nkW", "{:,.1f}".format),
+        ("energy_cost", f"bill\n{money}", "{:,.2f}".format),
+        ("revenue", f"revenue\n{money}", "{:,.2f}".format),
+        ("profit", f"profit\n{money}", "{:,.2f}".format),
+        ("co2_kg", "carbon\nkg CO2", "{:,.0f}".format),
     )
-    table = new_table(["policy"], [head for _, head, _ in columns])
-    for row in rows:
-        values = [(row["energy"][key], form) for key, _, form in columns]
-        cells = (form.format(value) if isfinite(value) else "" for value, form in values)
-        table.add_row(escape(printable(row["policy"], 40)), *cells)
-    print_table(table, f"At {escape(printable(site.name))}, from the first arrival to the last end.")
+    note = f"At {escape(printable(site.name))}, from the first arrival to the last end."
+    print_table(_filled(rows, "energy", columns), note)
 
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:
     """How the jobs without a deadline fared, and what became of the deadlines."""
+    columns = (
+        ("regular_mean_wait_s", "regular jobs:\nmean wait (s)", "{:,.0f}".format),
+        ("regular_stretch", "\nstretch", "{:,.2f}".format),
+        ("regular_at_once", "at\nonce", "{:.1%}".format),
+        ("deadline_jobs", "deadlines\nasked", "{:,}".format),
+        ("deadlines_refused", "\nrefused", "{:,.0f}".format),
+        ("deadlines_late", "\nlate", "{:,}".format),
+        ("deadlines_missed", "accepted\nand late", "{:,.0f}".format),
+        ("deadline_usage", "\nused", "{:.1%}".format),
+    )
+    print_table(
+        _filled(rows, "metrics", columns),
+        "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
+        " until its deadline that a job took, of jobs that waited.",
+    )
+
+
+def _filled(
+    rows: list[dict[str, Any]],
+    part: str,
+    columns: Sequence[tuple[str, str, Callable[[float], str]]],
+    missing: str = "",
+    above: Sequence[str] = (),
+) -> Table:
+    """One row per policy, of numbers in a part of its results. A column: key, head, and how its numbers are written."""
+    table = new_table(["gap" if above else "policy"], (head for _, head, _ in columns))
+    if above:
+        table.add_row(*above)
+    for row in rows:
+        values = [(row[part][key], written) for key, _, written in columns]
+        table.add_row(_name(row), *(written(value) if isfinite(value) else missing for value, written in values))
+    return table
+
+
+def _name(row: dict[str, Any]) -> str:
     from rich.markup import escape
 
     from dovetail.units import printable
 
-    columns = (
-        ("regular_mean_wait_s", "regular jobs:\nmean wait (s)", "{:,.0f}"),
-        ("regular_stretch", "\nstretch", "{:,.2f}"),
-        ("regular_at_once", "at\nonce", "{:.1%}"),
-        ("deadline_jobs", "deadlines\nasked", "{:,}"),
-        ("deadlines_refused", "\nrefused", "{:,.0f}"),
-        ("deadlines_late", "\nlate", "{:,}"),
-        ("deadlines_missed", "accepted\nand late", "{:,.0f}"),
-        ("deadline_usage", "\nused", "{:.1%}"),
-    )
-    table = new_table(["policy"], (title for _, title, _ in columns))
-    for row in rows:
-        values = [(row["metrics"][key], form) for key, _, form in columns]
-        cells = [form.format(value) if isfinite(value) else "" for value, form in values]
-        table.add_row(escape(printable(row["policy"], 40)), *cells)
-    print_table(
-        table,
-        "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
-        " until its deadline that a job took, of jobs that waited.",
-    )
+    return escape(printable(row["policy"], 40))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:,.1f} %"
 
 
 def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:

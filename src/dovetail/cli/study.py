@@ -109,15 +109,13 @@ def _show_case(case: Case) -> None:
     from rich.console import Console
     from rich.markup import escape
 
+    from dovetail.metrics.catalog import metric_of
     from dovetail.studies.cases import IN_GROUPS
     from dovetail.units import printable
 
-    heads, energy = [], {"energy_cost": "bill", "co2_kg": "CO2 (kg)"}
-    shown = [*IN_GROUPS, *(metric for metric in energy if all(metric in entry.metrics for entry in case.entries))]
-    for metric in shown:
-        name, _, unit = metric.rpartition("_") if metric.endswith("_s") else (metric, "", "")
-        heads.append(energy.get(metric, f"{name.replace('_', ' ')}{f' ({unit})' if unit else ''}"))
-    table = new_table(["policy"], heads)
+    energy = [key for key in ("energy_cost", "co2_kg") if all(key in entry.metrics for entry in case.entries)]
+    shown = [*IN_GROUPS, *energy]
+    table = new_table(["policy"], (metric_of(key).title for key in shown))
     for entry in case.entries:
         cells = []
         for metric in shown:

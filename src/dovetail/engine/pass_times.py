@@ -121,8 +121,8 @@ class _Watched(Policy):
         return self.own.clairvoyant
 
     @property
-    def inner(self) -> tuple[Policy, ...]:
-        return self.own, *self.own.inner
+    def deciders(self) -> tuple[Policy, ...]:
+        return self.own, *self.own.deciders
 
     def decide(self, state: State) -> Plan:
         fits = state.size[state.waiting] <= state.free

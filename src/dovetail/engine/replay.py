@@ -140,7 +140,7 @@ def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
     if not cluster.kinds:
         return cluster
     policy.refuse("nodes")
-    if any(one.place == "gradient" for one in policy.inner) and not cluster.typical:
+    if any(one.place == "gradient" for one in policy.deciders) and not cluster.typical:
         return replace(cluster, typical=typical(requests_of(workload, cluster), weigh=cluster.shared_at))
     return cluster
 

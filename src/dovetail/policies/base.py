@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,20 @@ def place_setting(default: str = "best") -> Any:
     return setting(default, "which nodes a job gets, where nodes are known", PLACE)
 
 
+if TYPE_CHECKING:
+    declared = property
+else:
+
+    class declared:  # noqa: N801 - it stands where `property` would
+        """A default that a policy declares otherwise: by a property, a class attribute, or on the object itself."""
+
+        def __init__(self, of: Any) -> None:
+            self.of, self.__doc__ = of, of.__doc__
+
+        def __get__(self, one: Any, owner: Any = None) -> Any:
+            return self if one is None else self.of(one)
+
+
 class Asked(NamedTuple):
     """What a replay asks of a rule."""
 
@@ -82,47 +96,47 @@ class Policy(ABC):
     compiled: ClassVar[bool] = False
     """Whole replays of it are compiled: `rule` gives it as numbers."""
 
-    @property
+    @declared
     def by_solver(self) -> bool:
         """OR-Tools decides: another version of it may decide otherwise."""
         return False
 
-    @property
+    @declared
     def clairvoyant(self) -> bool:
         """It is shown the future: `state.future`, and run times for estimates. Tables mark what it did."""
         return False
 
-    @property
+    @declared
     def keeps_promises(self) -> bool:
         """What it promised in earlier passes binds it."""
         return False
 
-    @property
+    @declared
     def timed(self) -> bool:
         """It watches the clock: it is asked event by event, and may answer otherwise next time."""
         return False
 
-    @property
+    @declared
     def cannot(self) -> Mapping[str, str]:
         """Which of CIRCUMSTANCES it cannot run in, and why."""
         return {}
 
-    @property
+    @declared
     def static_keys(self) -> bool:
         """`keys` are asked for once, for all jobs, before the replay begins."""
         return False
 
-    @property
+    @declared
     def user_keys(self) -> bool:
         """Keys come from a user's own function, at whatever moment."""
-        return False
+        return self.static_keys
 
-    @property
-    def inner(self) -> tuple[Policy, ...]:
+    @declared
+    def deciders(self) -> tuple[Policy, ...]:
         """Those that may have to decide: itself, unless it hands decisions on."""
         return (self,)
 
-    @property
+    @declared
     def forks(self) -> bool:
         """Whether a replay of it can be stopped, copied and gone on with."""
         return self.compiled and not (self.user_keys or self.timed or self.clairvoyant)
@@ -152,7 +166,7 @@ class Policy(ABC):
 
     def refuse(self, circumstance: str) -> None:
         """Refuse a circumstance in which it, or one that it hands decisions on to, cannot run."""
-        for one in (self, *self.inner):
+        for one in (self, *self.deciders):
             if reason := one.cannot.get(circumstance):
                 raise SettingError(f"{one.name} {reason}")
 

@@ -17,7 +17,7 @@ from dovetail.kernels.passes.order import CODES, MOVING
 from dovetail.kernels.passes.slack import SlackRule
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.names import Kind, duration, in_file, load, number, setting
+from dovetail.names import Kind, choice, duration, in_file, load, number, setting
 from dovetail.policies.base import AS_USUAL, NO_PLACE, Asked, Policy, RulePolicy, place_setting, written
 from dovetail.units import MOST_SECONDS
 
@@ -67,7 +67,7 @@ class ListPolicy(RulePolicy):
 
     order: str | UserKey = setting("fcfs", "order of the queue", _ORDER)
     reserve: int | str = setting("all", "how many blocked jobs get a reservation; strict stops at the first", _RESERVE)
-    backfill: str | None = setting(None, "order of the rest after the last reservation", _ORDER)
+    backfill: str | None = setting(None, "order of the rest after the last reservation", choice(*ORDERS))
     starve_s: int | None = setting(None, "jobs that have waited this long come first", duration(0, MOST_SECONDS))
     relax: float = setting(
         0.0, "a start may push a reserved job back by this part of its first wait", number(0, MOST_SLACK)

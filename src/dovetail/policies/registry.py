@@ -7,7 +7,6 @@ one file here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -23,15 +22,18 @@ from dovetail.policies.base import Policy
 
 
 class UserPolicy(Policy):
-    """Any object with `decide(state)`, as a policy. What it does not declare is as for any other."""
+    """Any object with `decide(state)`, as a policy. What it declares of itself counts; all else is as for any other."""
 
     def __init__(self, own: Any) -> None:
         self.own = own
         self.name = str(getattr(own, "name", "") or type(own).__name__)
+        self.__doc__ = type(own).__doc__
+        for word in ("clairvoyant", "keeps_promises", "timed", "cannot", "place", "needs_site"):
+            if hasattr(own, word):
+                setattr(self, word, getattr(own, word))
 
-    @property
-    def clairvoyant(self) -> bool:
-        return bool(getattr(self.own, "clairvoyant", False))
+    def __repr__(self) -> str:
+        return f"UserPolicy({self.name})"
 
     def decide(self, state: State) -> Plan:
         plan: Plan = self.own.decide(state)
@@ -44,7 +46,9 @@ def policy(given: str | Policy | Any) -> Policy:
     if isinstance(given, type) and callable(getattr(given, "decide", None)):
         given = given()
     if isinstance(given, Policy):
-        return given if given.name else _called(given, type(given).__name__)
+        if not given.name:
+            object.__setattr__(given, "name", type(given).__name__)  # a policy may be frozen
+        return given
     if not isinstance(given, str):
         if not callable(getattr(given, "decide", None)):
             raise SettingError(f"{given!r} is no policy: give a name, or an object with decide(state)")
@@ -54,16 +58,9 @@ def policy(given: str | Policy | Any) -> Policy:
     name, _, rest = given.partition(":")
     plain = aliases().get(name.lower(), name.lower())
     if plain not in named():
-        shown = [one for one in named() if ":" not in one]
-        raise SettingError(f"{unknown('policy', name, shown)}, or path/to/file.py:Name")
+        known = [*(one for one in named() if ":" not in one), *aliases()]
+        raise SettingError(f"{unknown('policy', name, known)}, or path/to/file.py:Name")
     return with_settings(_meant(plain, rest), rest, given if rest else name.lower(), policy)
-
-
-def _called(given: Policy, name: str) -> Policy:
-    """The same policy under a name: policies may be frozen."""
-    made = copy(given)
-    object.__setattr__(made, "name", name)
-    return made
 
 
 def _meant(name: str, rest: str) -> Policy:

@@ -17,7 +17,6 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import choice, duration, number, setting, whole
-from dovetail.optimize.window.terms import MOST_WINDOW
 from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy
 from dovetail.policies.energy_planner import MOST_PRICE, PLANS_AHEAD, YEAR_S, foreseen
 from dovetail.units import DAY_S
@@ -35,7 +34,7 @@ class Thrift(RulePolicy):
     saves: str = setting("cost", "what is saved", choice(*SAVES))
     wait: float = setting(1.0, "what an hour of one job's wait costs, in currency or kg of CO2", number(0, MOST_PRICE))
     hold_s: int = setting(DAY_S, "no job is held longer than this after its arrival", duration(0, YEAR_S))
-    window: int = setting(50, "jobs of a pass that may wait for a cheap hour", whole(0, MOST_WINDOW, "jobs"))
+    window: int = setting(50, "jobs of a pass that may wait for a cheap hour", whole(0, 10**9, "jobs"))
     order: str = setting("fcfs", "order of the queue", choice(*CODES))
     name: str = "thrift"
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)

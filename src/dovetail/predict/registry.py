@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dovetail.errors import PolicyError, SettingError
-from dovetail.names import in_file, make, settings_of, with_settings
+from dovetail.names import in_file, make, settings_of, unknown, with_settings
 from dovetail.predict.base import Predictor
 from dovetail.predict.history import Hierarchy, Recent, Similar, Survival
 from dovetail.predict.known import Known, is_known
@@ -19,6 +19,8 @@ LEARNED: Final[dict[str, Predictor]] = {one.name: one for one in _ALL}
 def predictor(text: str | Predictor) -> Predictor:
     """The predictor of that name, with the settings behind a colon, or one that is given as it is. SettingError lists
     the valid choices."""
+    if isinstance(text, type) and issubclass(text, Predictor):
+        return text()
     if isinstance(text, Predictor):
         return text
     if is_known(text):
@@ -26,11 +28,11 @@ def predictor(text: str | Predictor) -> Predictor:
     if found := in_file(text):
         own = make(*found, "estimate(job)", "observe(job, runtime_s)")
         if not isinstance(own, Predictor):
-            raise PolicyError(f"{found[0]}: {found[1]} is no dovetail.predict.base.Predictor: let its class be one")
+            raise PolicyError(f"{found[0]}: {found[1]} is no dovetail.Predictor: let its class be one")
         return own
     name, _, rest = text.partition(":")
     if name not in LEARNED:
-        raise SettingError(f"no estimate {text!r}: choose from {', '.join(names())}")
+        raise SettingError(unknown("estimate", text, names()))
     return with_settings(LEARNED[name], rest, text)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from dovetail.reports.columns import COLUMNS, named
+from dovetail.metrics.catalog import METRICS
+from dovetail.reports.columns import named
 from dovetail.reports.page_data import Case
 from dovetail.reports.style import BETTER, GREY, WORSE
 from dovetail.reports.tables import Table, TableCell, judged, of_case
@@ -23,7 +24,7 @@ def as_text(case: Case) -> str:
     if not case.entries:
         return f"{_about(case)}\n(no policy)"
     table = of_case(case)
-    heads = {column.head for column in COLUMNS if column.key in _SHOWN}
+    heads = {column.head for column in METRICS if column.key in _SHOWN}
     shown = [at for at, head in enumerate(table.heads) if head.text in heads]
     lines = [_about(case)]
     lines += [_row("", (_short(table.heads[at].text) for at in shown))]

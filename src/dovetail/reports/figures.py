@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from dovetail.reports.columns import COLUMNS, named, shared
+from dovetail.metrics.catalog import metric_of
+from dovetail.reports.columns import named, shared
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
 from dovetail.reports.estimate_figures import (
     estimates_of,
@@ -170,8 +171,7 @@ def _matrix(case: Case, name: str) -> Picture:
 
 
 def _front(case: Case, name: str) -> Picture:
-    heads = {column.key: column.head for column in COLUMNS}
-    title = f"{heads[AXES[0]]} against {heads[AXES[1]]}"
+    title = f"{metric_of(AXES[0]).head} against {metric_of(AXES[1]).head}"
     caption = (
         "Each mark is a policy, by the values in the table; down and to the left is better. The line joins the"
         " policies that no other beats in both: the front. Hollow marks are beaten by another in both, or in one at a"

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dovetail.io.streams import beside
-from dovetail.reports.columns import COLUMNS, named
+from dovetail.metrics.catalog import METRICS
+from dovetail.reports.columns import named
 from dovetail.reports.figures import Picture, drawable, least_wait, pictures
 from dovetail.reports.page_data import Case, Content
 from dovetail.reports.style import MARKS
@@ -83,7 +84,7 @@ def render(content: Content) -> str:
         overview=overview(cases) if len(cases) > 1 else [],
         sections=[_section(at, case) for at, case in enumerate(cases, 1)],
         gantt=gantt,
-        columns=[c for c in COLUMNS if any(c.key in entry.metrics for case in cases for entry in case.entries)],
+        columns=[c for c in METRICS if any(c.key in entry.metrics for case in cases for entry in case.entries)],
         notes=notes,
         command=printable(content.command, 10_000),
         provenance={named(name): named(text, 400) for name, text in content.provenance.items()},

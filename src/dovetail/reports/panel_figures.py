@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from dovetail.reports.columns import COLUMNS, Column, labels, named, percent
+from dovetail.metrics.catalog import METRICS, Metric
+from dovetail.reports.columns import labels, named, percent
 from dovetail.reports.curves import Curves, WaitMap
 from dovetail.reports.page_data import Case, Entry
 from dovetail.reports.style import BETTER, GREY, INK, WORSE, duration_ticks, figure, short_duration, text_colour
@@ -34,11 +35,11 @@ _PER_LINE: Final = 5
 _RUNTIME_LABELS: Final = ("< 1 min", "1–10 min", "10–60 min", "1–4 h", "4–12 h", "12–24 h", "≥ 1 d")
 
 
-def changed(case: Case) -> tuple[list[Column], list[Entry]]:
+def changed(case: Case) -> tuple[list[Metric], list[Entry]]:
     """The metrics and policies for which there is a change to show."""
     rows = list(case.entries[1 : 1 + MOST_ROWS])
-    moved = {c.key: [seen(case, entry, c.key)[0] for entry in rows] for c in COLUMNS}
-    return [c for c in COLUMNS if any(isfinite(v) and abs(v) >= LEAST for v in moved[c.key])], rows
+    moved = {c.key: [seen(case, entry, c.key)[0] for entry in rows] for c in METRICS}
+    return [c for c in METRICS if any(isfinite(v) and abs(v) >= LEAST for v in moved[c.key])], rows
 
 
 def changes_figure(case: Case) -> Figure:
@@ -60,7 +61,7 @@ def changes_figure(case: Case) -> Figure:
     return made
 
 
-def _panel(ax: Axes, case: Case, rows: Sequence[Entry], column: Column) -> None:
+def _panel(ax: Axes, case: Case, rows: Sequence[Entry], column: Metric) -> None:
     found = [seen(case, entry, column.key) for entry in rows]
     ends = [end for value, low, high, _ in found for end in (value, low, high) if isfinite(end)]
     low, high = max(min(*ends, -0.01), -OFF_SCALE), min(max(*ends, 0.01), OFF_SCALE)

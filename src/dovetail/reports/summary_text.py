@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from math import inf, isfinite, nan
 from typing import Final
 
+from dovetail.metrics.catalog import MAIN, METRICS, Metric, metric_of
 from dovetail.metrics.comparison import Comparison
-from dovetail.reports.columns import COLUMNS, MAIN, Column, change, named
+from dovetail.reports.columns import change, named
 from dovetail.reports.page_data import Case, Content, Entry
 from dovetail.reports.tables import judged
 from dovetail.units import duration
@@ -23,11 +24,10 @@ MOST_NAMES: Final = 6
 NOTABLE: Final = 0.05
 """A longest wait that differs by less is not worth a sentence."""
 
-SPOKEN: Final = tuple(column for column in COLUMNS if column in MAIN or column.key in ("max_wait_s", "utilization"))
+SPOKEN: Final = tuple(column for column in METRICS if column in MAIN or column.key in ("max_wait_s", "utilization"))
 """The metrics that sentences tell of; the others say nearly the same as one of these."""
 
-_MEAN_WAIT: Final = next(column for column in COLUMNS if column.key == "mean_wait_s")
-_LONGEST: Final = next(column for column in COLUMNS if column.key == "max_wait_s")
+_MEAN_WAIT, _LONGEST = metric_of("mean_wait_s"), metric_of("max_wait_s")
 
 
 def summary(content: Content) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def _compared(case: Case) -> Iterable[str]:
         yield f"Too little could be compared in pairs for {_names(alone)}, so no statement is made there."
 
 
-def _spoken(entry: Entry) -> list[tuple[Column, Comparison]]:
+def _spoken(entry: Entry) -> list[tuple[Metric, Comparison]]:
     return [(column, entry.versus[column.key]) for column in SPOKEN if column.key in entry.versus]
 
 
@@ -103,7 +103,7 @@ def _effects(case: Case, entry: Entry) -> str:
     return text + "."
 
 
-def _moves(found: Sequence[tuple[Column, Comparison]]) -> str:
+def _moves(found: Sequence[tuple[Metric, Comparison]]) -> str:
     """`cut the mean wait by 14 % (9 to 18 %) and raised the utilisation by 2.0 % (1.0 to 3.0 %)`."""
     down = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change < 0]
     up = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change >= 0]
@@ -150,7 +150,7 @@ def _observed(case: Case) -> Iterable[str]:
     yield _no_statistics(case.entries)
 
 
-def _least(case: Case, column: Column) -> str:
+def _least(case: Case, column: Metric) -> str:
     who, base = _winners(case, column), case.entries[0]
     if not who:
         return ""
@@ -162,7 +162,7 @@ def _least(case: Case, column: Column) -> str:
     return f"{text}, {_percent(moved)} less than under {named(base.policy)} ({_amount(column, _value(base, column))})."
 
 
-def _winners(case: Case, column: Column) -> list[str]:
+def _winners(case: Case, column: Metric) -> list[str]:
     """The policies with the least value; none where all have the same."""
     values = [_value(entry, column) for entry in case.entries]
     if not any(isfinite(value) for value in values) or len(set(values)) == 1:
@@ -180,7 +180,7 @@ def _no_statistics(entries: Sequence[Entry]) -> str:
 def _of_one_policy(case: Case) -> Iterable[str]:
     entry = case.entries[0]
     yield f"{setting(case)}, {named(entry.policy)} was replayed."
-    known = [(c, value) for c in COLUMNS if isfinite(value := entry.metrics.get(c.key, nan))]
+    known = [(c, value) for c in METRICS if isfinite(value := entry.metrics.get(c.key, nan))]
     if told := [f"the {c.words} was {_amount(c, value)}" for c, value in known if c.key in _ALONE]:
         yield f"{_listed(told)[0].upper()}{_listed(told)[1:]}."
     yield "There is no other policy to compare it with."
@@ -246,12 +246,12 @@ def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
 # Words
 
 
-def _value(entry: Entry, column: Column) -> float:
+def _value(entry: Entry, column: Metric) -> float:
     value = entry.metrics.get(column.key, nan)
     return value if isfinite(value) else inf
 
 
-def _amount(column: Column, value: float) -> str:
+def _amount(column: Metric, value: float) -> str:
     if column.kind == "seconds":
         return duration(round(value))
     return f"{value:,.2f}" if column.kind == "ratio" else f"{100 * value:.1f} %"

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 
+from dovetail.metrics.catalog import MAIN, METRICS, Metric
 from dovetail.metrics.comparison import Comparison
-from dovetail.reports.columns import COLUMNS, DASH, MAIN, Column, change, exactly, interval, named, percent, scale
+from dovetail.reports.columns import DASH, change, exactly, interval, named, percent, scale
 from dovetail.reports.page_data import Case, Entry
 
 
@@ -72,7 +73,7 @@ def seen(case: Case, entry: Entry, key: str) -> tuple[float, float, float, str]:
 
 def of_case(case: Case) -> Table:
     """All policies of a case: value, and below it the change against the baseline."""
-    shown = [c for c in COLUMNS if any(isfinite(entry.metrics.get(c.key, nan)) for entry in case.entries)]
+    shown = [c for c in METRICS if any(isfinite(entry.metrics.get(c.key, nan)) for entry in case.entries)]
     heads, columns = [], []
     for column in shown:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
@@ -88,7 +89,7 @@ def of_case(case: Case) -> Table:
     return Table(named(case.title), tuple(heads), made)
 
 
-def best_value(column: Column, values: Sequence[float]) -> float | None:
+def best_value(column: Metric, values: Sequence[float]) -> float | None:
     """The best value of a column; None where there is nothing to choose, or most have it."""
     known = [value for value in values if isfinite(value)]
     if not known:
@@ -97,7 +98,7 @@ def best_value(column: Column, values: Sequence[float]) -> float | None:
     return best if known.count(best) <= len(known) / 2 else None
 
 
-def _cell(case: Case, entry: Entry, column: Column, value: float, text: str, best: bool) -> TableCell:
+def _cell(case: Case, entry: Entry, column: Metric, value: float, text: str, best: bool) -> TableCell:
     if not isfinite(value):
         return TableCell(DASH)
     moved, low, high, verdict = seen(case, entry, column.key)
@@ -134,7 +135,7 @@ def overview(cases: Sequence[Case]) -> list[Table]:
     return made
 
 
-def _changes(case: Case, policies: Sequence[str], column: Column) -> tuple[TableCell, ...]:
+def _changes(case: Case, policies: Sequence[str], column: Metric) -> tuple[TableCell, ...]:
     base = float(case.entries[0].metrics.get(column.key, nan))
     unit = scale(column, [base])
     text = f"{unit.text(base)} {unit.unit}".strip() if isfinite(base) else DASH

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.reports.columns import COLUMNS, DASH, Column, labels
+from dovetail.metrics.catalog import METRICS, Metric, metric_of
+from dovetail.reports.columns import DASH, labels
 from dovetail.reports.page_data import Case
 from dovetail.reports.style import BETTER, GREY, INK, WORSE, figure, text_colour
 from dovetail.reports.tables import best_value
@@ -90,9 +91,8 @@ def front_figure(case: Case) -> Figure:
     ax.axhline(1, color=INK, linewidth=0.6, zorder=1)
     ax.plot(*zip(*_corners(points), strict=True), color=BETTER, linewidth=1.2, zorder=2)
     _percent_of_baseline(ax)
-    heads = {column.key: column.head for column in COLUMNS}
-    ax.set_xlabel(f"{heads[AXES[0]]}, in percent of the baseline's (less is better)")
-    ax.set_title(f"{heads[AXES[1]]}, in percent of the baseline's (less is better)")
+    ax.set_xlabel(f"{metric_of(AXES[0]).head}, in percent of the baseline's (less is better)")
+    ax.set_title(f"{metric_of(AXES[1]).head}, in percent of the baseline's (less is better)")
     _marks(ax, points)
     made.draw_without_rendering()  # now the axes have their place, and names can look for theirs
     made.set_layout_engine("none")
@@ -169,9 +169,8 @@ def _first_named(points: Sequence[Point]) -> list[int]:
 def _beyond(ax: Axes, point: Point) -> str:
     """The values of a point that is drawn at the edge."""
     x, y = _shown(ax, point)
-    heads = {column.key: column.head for column in COLUMNS}
     pairs = ((point.x > x, AXES[0], point.x), (point.y > y, AXES[1], point.y))
-    said = [f"{heads[key]} {of_baseline(value)}" for is_beyond, key, value in pairs if is_beyond]
+    said = [f"{metric_of(key).head} {of_baseline(value)}" for is_beyond, key, value in pairs if is_beyond]
     return f": {', '.join(said)}" if said else ""
 
 
@@ -229,10 +228,10 @@ def of_baseline(multiple: float) -> str:
     return f"{100 * multiple:.1f} %" if multiple < 9.9995 else f"{100 * multiple:,.0f} %"
 
 
-def columns_of(case: Case) -> list[Column]:
+def columns_of(case: Case) -> list[Metric]:
     """The metrics of the matrix: those that the baseline and another policy have."""
     others = range(1, len(case.entries))
-    return [c for c in COLUMNS if any(isfinite(relative(case, at, c.key)) for at in others)]
+    return [c for c in METRICS if any(isfinite(relative(case, at, c.key)) for at in others)]
 
 
 def matrix_figure(case: Case) -> Figure:

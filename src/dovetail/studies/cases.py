@@ -13,6 +13,7 @@ import numpy as np
 from dovetail.arrays import Floats
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
+from dovetail.metrics.catalog import metric_of
 from dovetail.metrics.comparison import Comparison, block_length, compare_all
 from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
@@ -20,7 +21,6 @@ from dovetail.metrics.summary import summarize
 from dovetail.model.schedule import Schedule
 from dovetail.reports.page_data import Case, Content, Entry
 from dovetail.studies.store import FACTS, Store, cluster_of
-from dovetail.studies.worker import worker_code
 from dovetail.units import duration
 
 PAIRINGS: Final = ("runs", "weeks", "users")
@@ -31,9 +31,6 @@ IN_GROUPS: Final = ("mean_wait_s", "bsld", "af_s", "awf_s", "p2sf_s")
 
 IN_RUNS: Final = (*IN_GROUPS, "wait_p95_s", "max_wait_s", "utilization")
 """Metrics that are compared by run."""
-
-HIGHER: Final = ("utilization",)
-"""Metrics of which more is better."""
 
 ENOUGH: Final = 6
 """From this many runs on, runs are the natural pairs."""
@@ -58,7 +55,7 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
     notes = []
     if gone := len(about["runs"]) - len(rows):
         notes.append(f"{gone:,} of {len(about['runs']):,} cells are missing: they failed or have not run yet.")
-    if old := len(store.earlier(worker_code()) & by_name.keys()):
+    if old := len(store.earlier() & by_name.keys()):
         made = f"{old:,} of {len(rows):,} runs were made by an earlier version of Dovetail"
         notes.append(f"{made}. `dovetail study run` makes them anew.")
     if (counting := rows[0]["counting"]) != "all":
@@ -291,7 +288,7 @@ def against(tables: Mapping[str, Mapping[str, Floats]], pairing: str) -> dict[st
         if metric in base
     }
     block = block_length(max((len(one) for one, _ in pairs.values()), default=1)) if pairing == "weeks" else 1
-    higher = [key for key in pairs if key[1] in HIGHER]
+    higher = [key for key in pairs if metric_of(key[1]).more_is_better]
     found: dict[str, dict[str, Comparison]] = {}
     for (policy, metric), comparison in compare_all(pairs, higher_is_better=higher, block=block).items():
         found.setdefault(policy, {})[metric] = comparison

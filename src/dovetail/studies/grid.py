@@ -15,11 +15,10 @@ from dovetail.io.sites import read_site
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy as policy_named
-from dovetail.studies.identity import hash_of_files, ortools_version
+from dovetail.studies.identity import hash_of_files, ortools_version, worker_code
 from dovetail.studies.spec import MOST_ITEMS, Match, Study, Trace, line_of, placed
 from dovetail.studies.store import nodes_text
 from dovetail.studies.task import Cell, Task
-from dovetail.studies.worker import worker_code
 from dovetail.units import parse_duration
 from dovetail.workloads.filters import clean, fits_nodes
 from dovetail.workloads.lublin import lublin

@@ -65,6 +65,12 @@ def code_hash(start: Path) -> str:
     return _hash([start.resolve()], _Places(package))
 
 
+@cache
+def worker_code() -> str:
+    """Hash of the code that a worker runs: its file and all modules of ours that it imports."""
+    return code_hash(Path(__file__).with_name("worker.py"))
+
+
 def hash_of_files(text: str) -> str:
     """Hash of what the user's files do that the text of a policy or an estimate names, and of all that they import from
     beside them and of Dovetail, directly or not. Empty if it names no file."""

@@ -20,7 +20,7 @@ from dovetail.studies.grid import tasks_of
 from dovetail.studies.spec import Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
-from dovetail.studies.worker import run_batch, worker_code
+from dovetail.studies.worker import run_batch
 
 Batch = list[Task]
 
@@ -61,7 +61,7 @@ def warm_up(tasks: Sequence[Task], say: Callable[[str], None]) -> None:
 
 def tell_of_earlier(store: Store, say: Callable[[str], None]) -> None:
     """Say which runs of a store are of no use any more."""
-    if old := len(store.earlier(worker_code())):
+    if old := len(store.earlier()):
         say(
             f"{store.path} has {old:,} {'run' if old == 1 else 'runs'} by an earlier version of Dovetail. They are not"
             " used: their cells are run anew. docs/store.md says how to delete them."

@@ -30,6 +30,7 @@ from dovetail.model.cluster import Cluster, NodeKind
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import SetAside, Workload
+from dovetail.studies.identity import worker_code
 from dovetail.studies.task import FORMAT
 
 if TYPE_CHECKING:
@@ -135,14 +136,14 @@ class Store:
                 known.write_parquet(new)
         return known if names is None else known.filter(pl.col("run").is_in(list(names)))
 
-    def earlier(self, code: str) -> set[str]:
+    def earlier(self) -> set[str]:
         """The runs that were made by an earlier version: by other code than a worker's today, or named otherwise."""
         import polars as pl
 
         frame = self.frame()
         if "format" not in frame.columns:
             return set(frame["run"])
-        now = (pl.col("format") == FORMAT).fill_null(False) & (pl.col("code") == code)
+        now = (pl.col("format") == FORMAT).fill_null(False) & (pl.col("code") == worker_code())
         return set(frame.filter(~now)["run"])
 
     def schedule(self, name: str) -> Schedule | None:

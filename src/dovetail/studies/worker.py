@@ -8,9 +8,10 @@ import platform
 import resource
 import time
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from dovetail.studies.identity import worker_code
 
 if TYPE_CHECKING:
     from dovetail.arrays import Ints
@@ -34,14 +35,6 @@ def one_thread() -> None:
     """One thread per worker, for libraries that have not started theirs yet."""
     for name in _THREADS:
         os.environ.setdefault(name, "1")
-
-
-@cache
-def worker_code() -> str:
-    """Hash of the code that a worker runs: this file and all modules of ours that it imports."""
-    from dovetail.studies.identity import code_hash
-
-    return code_hash(Path(__file__))
 
 
 def _tried(store: str, values: dict[str, Any]) -> dict[str, Any]:

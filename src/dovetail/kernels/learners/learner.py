@@ -35,7 +35,7 @@ from dovetail.kernels.state import (
 GIVEN, RECENT, DECAYING, SURVIVAL, QUANTILE = range(5)
 """GIVEN: estimates are there from the beginning. RECENT: the mean of the last jobs of the group. DECAYING: the decaying
 mean. SURVIVAL: the time that all but a share of the group's last jobs have ended by, late jobs counting more.
-QUANTILE: see guesses.py."""
+QUANTILE: see quantile.py."""
 
 # What is expected of a job that has outlived its estimate.
 AT_ONCE, LIMIT, STEPS, DOUBLE, AGAIN = range(5)

@@ -77,7 +77,7 @@ class Nodes(NamedTuple):
 
     info: Ints
     capacity: Ints
-    """A vector per kind (fitting.py)."""
+    """A vector per kind (node_fit.py)."""
     total: Floats
     """What the cluster has of each resource."""
     rows: Ints
@@ -127,7 +127,7 @@ def new_nodes(
     kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], types: Floats, rule: int,
     jobs: int, foresight: int = 0,
 ) -> Nodes:  # fmt: skip
-    """An idle machine. `capacity` is a vector per kind (fitting.py). `requests` are the columns of the jobs, then of
+    """An idle machine. `capacity` is a vector per kind (node_fit.py). `requests` are the columns of the jobs, then of
     the typical jobs: units, per_node, exclusive, kinds, share, need (a row per job). There is room for so many jobs
     that run and wait, and in plans for so many more that are foreseen."""
     units, per_node, exclusive, will_do, share, need = requests

@@ -2,7 +2,7 @@
 
 After Optimizing Profit and Cooling Costs in HPC Cluster Scheduling (no author given): its equations 3 to 5, the
 job-based heuristic (Algorithm 1), MultiSearch (Algorithm 2) and DelaySearch (Algorithm 3). RelaxationSearch and CP's
-default search are in cpsat/day.py.
+default search are in cpsat.py.
 
 Where the paper leaves something open:
 

@@ -140,7 +140,7 @@ class DispatchProblem:
 class Limits:
     """A search gets `delta` seconds, then twice as much and so on, up to `most`; `still` is the paper's k.
 
-    `clock`: "work" counts what CP-SAT does, so that same call is same answer (cpsat/limits.py says how much of it is a
+    `clock`: "work" counts what CP-SAT does, so that same call is same answer (cpsat_limits.py says how much of it is a
     second); "wall" counts seconds on the clock.
     """
 

@@ -32,12 +32,12 @@ class Switch(Policy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for one in self.inner:
+        for one in self.deciders:
             if one.keeps_promises:
                 raise SettingError(f"{one.name} keeps promises from pass to pass: switch cannot take turns with it")
             if one.needs_site:
                 raise SettingError(f"{one.name} plans hours ahead: switch cannot take turns with it")
-            if one.clairvoyant or one.inner != (one,):
+            if one.clairvoyant or one.deciders != (one,):
                 raise SettingError(f"{one.name}: switch lets policies decide that do not know the future, nor switch")
 
     @property
@@ -45,18 +45,18 @@ class Switch(Policy):
         return {"cap": NO_CAP}
 
     @property
-    def inner(self) -> tuple[Policy, ...]:
+    def deciders(self) -> tuple[Policy, ...]:
         """The policies that may have to decide."""
         return self.plain, self.mixed, self.many
 
     @property
     def timed(self) -> bool:
         """Whether one of them watches the clock."""
-        return any(one.timed for one in self.inner)
+        return any(one.timed for one in self.deciders)
 
     @property
     def by_solver(self) -> bool:
-        return any(one.by_solver for one in self.inner)
+        return any(one.by_solver for one in self.deciders)
 
     def chosen(self, state: State) -> Policy:
         """The policy that decides at this instant."""
