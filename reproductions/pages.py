@@ -55,22 +55,12 @@ class Page:
 
     def value(self, table: str, row: str, column: str, form: str = "", missing: str = "-") -> str:
         """A value as text."""
-        found = self.values.ours.get((table, row, column))
-        if found is None or found.content != found.content:
-            return missing
-        return found.content if isinstance(found.content, str) else format(found.content, form)
+        return self.values.text(table, row, column, form, missing)
 
     def table(
-        self,
-        name: str,
-        title: str = "",
-        form: str = "",
-        *,
-        rows: Sequence[str] = (),
-        columns: Sequence[str] = (),
-        cell: str = "",
-        missing: str = "-",
-    ) -> str:
+        self, name: str, title: str = "", form: str = "", *, rows: Sequence[str] = (), columns: Sequence[str] = (),
+        cell: str = "", missing: str = "-",
+    ) -> str:  # fmt: skip
         """A table of values in Markdown: ours, and in brackets the printed number where there is one. `cell` names a
         function of page.py that gives the text of a cell from the values, the table, the row and the column."""
         keys = list(self.values.keys(name))

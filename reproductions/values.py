@@ -61,6 +61,13 @@ class Values:
             raise NotRunError(f"no number in table {table!r}, row {row!r}, column {column!r}")
         return found
 
+    def text(self, table: str, row: str, column: str, form: str = "", missing: str = "") -> str:
+        """Our value in a cell as a text, a number in that format."""
+        found = self.ours.get((table, row, column))
+        if found is None or found.content != found.content:
+            return missing
+        return found.content if isinstance(found.content, str) else format(found.content, form)
+
     def printed_number(self, table: str, row: str, column: str) -> float | None:
         """The printed number of a cell; None if there is none, or it is not legible."""
         found = self.printed.get((table, row, column))

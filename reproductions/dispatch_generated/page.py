@@ -60,12 +60,6 @@ def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
     return found
 
 
-def predictor(values: Values, table: str, row: str, column: str) -> str:
-    """A cell of the table of predictors."""
-    number = values.number(table, row, column)
-    return "-" if number is None else f"{number:,.0f}"
-
-
 def similar(values: Values, trace: str, policy: str) -> Judged:
     """Whether the interval of the slowdown with similar jobs less that with others lies below 0."""
     table, row = f"similar: {trace}", f"`{policy}`"

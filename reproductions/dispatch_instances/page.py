@@ -110,9 +110,7 @@ def solve(cell: Cell, work: Work) -> dict[str, float]:
 
 def as_it_is(values: Values, table: str, row: str, column: str) -> str:
     """A cell whose text is made already; only ratios and counts were read back as numbers."""
-    found = values.ours.get((table, row, column))
-    one = "-" if found is None else found.content
-    return one if isinstance(one, str) else f"{one:.2f}" if column.endswith("ratio") else f"{one:,.0f}"
+    return values.text(table, row, column, ".2f" if column.endswith("ratio") else ",.0f", "-")
 
 
 # Claims ------------------------------------------------------------------------------------------------------

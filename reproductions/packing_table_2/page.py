@@ -14,14 +14,7 @@ from dovetail.model.workload import Step, Workload
 from dovetail.policies.registry import policy
 from dovetail.studies.spec import placed
 from dovetail.studies.task import Cell
-from dovetail.workloads.filters import (
-    cut_at_limit,
-    fits_machine,
-    known_size,
-    known_submit,
-    limit_from_runtime,
-    standard,
-)
+from dovetail.workloads import filters
 from reproductions.list_tables import AUTHORS, WITH_TIES, beside, causes, fit, fits, measure, pairs, percents
 from reproductions.running import Work
 from reproductions.runs import Runs
@@ -52,7 +45,8 @@ def every_line(log: Workload) -> Workload:
     lost = log.runtime <= 0
     step = Step("run time 0 or less made 1 s", changed=int(lost.sum()))
     log = log.with_columns(step, runtime=np.where(lost, 1, log.runtime))
-    for apply in (known_size, fits_machine, limit_from_runtime, known_submit, cut_at_limit):
+    steps = (filters.known_size, filters.fits_machine, filters.limit_from_runtime, filters.known_submit)
+    for apply in (*steps, filters.cut_at_limit):
         log = apply(log)
     return log
 
@@ -71,7 +65,7 @@ def solve(cell: Cell, work: Work) -> Schedule | dict[str, float]:
     log = read_workload(work.log(f"archive/{ARCHIVE[trace]}.swf.gz"))
     if cell.policy != READ:
         return replay(every_line(log), policy(placed(cell.policy, work.folder.path)), estimate=cell.estimate)
-    ours, theirs = standard(log), standard(read_workload(work.log(f"papers/{trace}.swf.gz")))
+    ours, theirs = filters.standard(log), filters.standard(read_workload(work.log(f"papers/{trace}.swf.gz")))
     same = ours.digest() == theirs.digest()
     return {"lines": log.provenance.lines, "standard_jobs": len(ours), "paper_jobs": len(theirs), "same": same}
 

@@ -12,7 +12,7 @@ from dovetail.metrics import Outcomes, af_s, awf_s, bsld, pasf_s, timeline
 from dovetail.model.schedule import Schedule
 from dovetail.optimize.window.bounds import awf_bound_s
 from dovetail.reports.curves import DAY, binned, edges, middles
-from reproductions.claims import NO, NOT_RUN, PART, YES, Judged
+from reproductions.claims import NO, NOT_RUN, YES, Judged, verdict
 from reproductions.passes import passes_of
 from reproductions.runs import Points, Run, Runs
 from reproductions.values import Content, Key, NotRunError, Values
@@ -193,19 +193,14 @@ def counts(values: Values) -> dict[str, int]:
     missing = sum(values.number(f"{log}, {estimate}", one, "AF") is None for log, estimate, one in study_runs())
     rows = [facts(values, metric, f"plan-{metric.lower()}")[2:5] for metric in METRICS]
     yes, rounding, no = (sum(int(row[place]) for row in rows) for place in range(3))
-    return {
-        "runs": len(study_runs()),
-        "missing": missing,
-        "compared": yes + rounding + no,
-        "yes": yes,
-        "rounding": rounding,
-    }
+    fared = {"compared": yes + rounding + no, "yes": yes, "rounding": rounding}
+    return {"runs": len(study_runs()), "missing": missing, **fared}
 
 
 def facts(values: Values, metric: str, policy: str) -> list[str]:
     """A row of the summary: in how many cells a policy is below what is published, and the longest wait of all."""
     tables = [f"{log}, {estimate}" for log in LOGS for estimate in ESTIMATES if policy in planners(metric, log)]
-    told = [verdict for table in tables if (verdict := _text(values, table, policy, "below"))]
+    told = [found for table in tables if (found := values.text(table, policy, "below"))]
     waits = [values.number(table, policy, "longest wait") for table in tables]
     worst = max((wait for wait in waits if wait is not None), default=None)
     fared = [sum(one.split(", ")[0] == word for one in told) for word in ("yes", "by rounding", "no")]
@@ -225,8 +220,8 @@ def diagonal(values: Values, metric: str, estimate: str) -> list[list[str]]:
         beside = [f"{known.percent:g} ({known.method}){'*' * known.lost}", _printed(values, metric, estimate, log)]
         for policy in planners(metric, log):
             table = f"{log}, {estimate}"
-            shown = [_form(values, table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
-            rest = [*shown, _text(values, table, policy, "below"), *_costs(values, table, policy)]
+            shown = [values.text(table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
+            rest = [*shown, values.text(table, policy, "below"), *_costs(values, table, policy)]
             rows.append([log, f"`{policy}`", *beside, *(rest if shown[0] else ["not run", *[""] * 6])])
     return rows
 
@@ -264,7 +259,7 @@ def not_reached(values: Values) -> list[list[str]]:
                 table, known = f"{log}, {estimate}", best(values.printed, f"{metric}, {estimate}", log).percent
                 tried = [policy for policy in planners(metric, log) if values.number(table, policy, metric) is not None]
                 waits = {policy: values.need(table, policy, "longest wait") for policy in tried}
-                safe = [_text(values, table, policy, "below") for policy in tried if waits[policy] <= LONGEST]
+                safe = [values.text(table, policy, "below") for policy in tried if waits[policy] <= LONGEST]
                 if tried and not any(one.startswith("yes") for one in safe):
                     told = [f"`{p}` {values.need(table, p, metric):.1f} ({multiple(waits[p])})" for p in tried]
                     rows.append([metric, words, log, f"{known:g}", ", ".join(told)])
@@ -280,21 +275,11 @@ def matrix(values: Values, log: str, estimate: str) -> list[list[str]]:
         cells = []
         for metric in METRICS:
             known = _printed(values, metric, estimate, log, row or "-")
-            ours = [_form(values, table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
+            ours = [values.text(table, policy, title, ".1f") for title in (metric, f"{metric}, authors")]
             cells.append(" · ".join(filter(None, [known and f"*{known}*", *(ours if ours[0] else ["not run"])])))
         rest = _costs(values, table, policy) if values.number(table, policy, "AF") is not None else [""] * 4
         rows.append([f"`{policy}` ({row})" if row else f"`{policy}`", *cells, *rest])
     return rows
-
-
-def _form(values: Values, table: str, row: str, column: str, form: str) -> str:
-    number = values.number(table, row, column)
-    return "" if number is None else format(number, form)
-
-
-def _text(values: Values, table: str, row: str, column: str) -> str:
-    found = values.ours.get((table, row, column))
-    return "" if found is None else str(found.content)
 
 
 # What the paper says of its figures: all with run times known.
@@ -308,17 +293,9 @@ def _by_log(values: Values, what: str) -> dict[str, float]:
 
 
 def listed(
-    values: Values,
-    what: str,
-    words: str = "{}",
-    above: float = -np.inf,
-    below: float = np.inf,
-    among: Sequence[str] = LOGS,
-    shown: Sequence[str] = LOGS,
-    over: str = "",
-    also: str = "",
-    digits: int = 1,
-) -> Judged:
+    values: Values, what: str, words: str = "{}", above: float = -np.inf, below: float = np.inf,
+    among: Sequence[str] = LOGS, shown: Sequence[str] = LOGS, over: str = "", also: str = "", digits: int = 1,
+) -> Judged:  # fmt: skip
     """Whether numbers by trace are within bounds, those of `what` in per cent of `over`, if that is given."""
     found = _by_log(values, what)
     other = _by_log(values, over) if over else dict.fromkeys(found, 100.0)
@@ -326,15 +303,11 @@ def listed(
     if not good:
         raise NotRunError(what)
     text = words.replace("{}", _list(found, shown, digits)).replace("{also}", _list(_by_log(values, also), shown, 1))
-    return Judged(text, _verdict(good) + ("" if len(good) == len(among) else ", so far"))
+    return Judged(text, verdict(good) + ("" if len(good) == len(among) else ", so far"))
 
 
 def _list(found: Mapping[str, float], shown: Sequence[str], digits: int) -> str:
     return ", ".join(f"{name} {number:.{digits}f}" for name, number in found.items() if name in shown)
-
-
-def _verdict(good: Sequence[bool]) -> str:
-    return YES if all(good) else PART if any(good) else NO
 
 
 def averages(values: Values) -> Judged:
@@ -355,7 +328,7 @@ def often(values: Values) -> Judged:
 def higher(values: Values) -> Judged:
     """AF of two lists on SDSC-SP2."""
     found = {name: values.need("SDSC-SP2, runtime", name, "AF") for name in ("list-saf", "list-sjf")}
-    return Judged(_list(found, list(found), 1), _verdict([number > 100 for number in found.values()]))
+    return Judged(_list(found, list(found), 1), verdict([number > 100 for number in found.values()]))
 
 
 def _quarters(values: Values, policy: str) -> list[float]:
@@ -381,11 +354,11 @@ def utilization(values: Values) -> Judged:
     """The share of the processors in use on SDSC-SP2."""
     found = {name: values.need("utilization", "", name) for name in (BASE, "list-saf")}
     good = [round(found[name] - known, 1) == 0 for name, known in ((BASE, 82.5), ("list-saf", 78.8))]
-    return Judged(", ".join(f"{name} {share:.1f} %" for name, share in found.items()), _verdict(good))
+    return Judged(", ".join(f"{name} {share:.1f} %" for name, share in found.items()), verdict(good))
 
 
 def longer(values: Values) -> Judged:
     """The share of passes with a long queue, on the others against KTH-SP2."""
     kth, *others = (values.need("passes with 30 or more", "", log) for log in LOGS)
     text = _list(dict(zip(LOGS[1:], others, strict=True)), LOGS, 1)
-    return Judged(f"passes with 30 or more, %: {text}", _verdict([share > kth for share in others]))
+    return Judged(f"passes with 30 or more, %: {text}", verdict([share > kth for share in others]))
