@@ -222,6 +222,7 @@ def test_every_name_and_option_is_documented() -> None:
 
 
 LOADED = """
+import sys
 from dovetail.cli.main import main
 sys.argv = ["dovetail", "--help"]
 try:

@@ -82,6 +82,7 @@ function = "judged"
 given = {most = 8}
 """,
     "small/page.py": """
+from dovetail.studies.task import Cell
 from reproductions.claims import Judged
 
 def measure(schedule, beside):

@@ -127,6 +127,7 @@ def test_all_that_a_worker_imports_is_followed(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.store")
     tasks = prepared(written(tmp_path, study + "[[traces]]\ngenerate = {jobs = 30, processors = 4}\n"), store)
     script = f"""
+import sys
 from dovetail.studies.worker import run_batch
 assert not [one["error"] for one in run_batch({str(store.path)!r}, {[plain(task) for task in tasks]!r}) if one["error"]]
 print(*(name for name, module in sys.modules.items() if name.partition(".")[0] == "dovetail"))
@@ -176,7 +177,7 @@ def test_a_users_file_is_followed_to_what_lies_beside_it(tmp_path: Path, file: s
 def test_a_users_file_is_followed_into_dovetail_too(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from dovetail.io.archive import LOGS\n")
     places = identity._Places(PACKAGE, (tmp_path,))
-    assert PACKAGE / "workloads" / "catalog.py" in identity.modules([tmp_path / "mine.py"], places)
+    assert PACKAGE / "io" / "archive.py" in identity.modules([tmp_path / "mine.py"], places)
 
 
 POLICIES = {

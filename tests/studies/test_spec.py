@@ -46,10 +46,10 @@ def test_what_a_study_says(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "old", "new", "says"),
     [
-        (3, '"limit"', '"limits"', "no estimate 'limits': choose from runtime, limit"),
+        (3, '"limit"', '"limits"', "no estimate 'limits'; did you mean limit? choose from runtime, limit"),
         (4, "seeds = 3", "seeds = [1, 1]", "seeds are up to 10,000 different whole numbers"),
         (4, "seeds = 3", "seed = 3", "unknown key 'seed'"),
-        (2, '"easy"', '"eazy"', "no policy 'eazy': choose from"),
+        (2, '"easy"', '"eazy"', "no policy 'eazy'; did you mean easy? choose from"),
         (2, '"easy"', '"easy", "easy"', "the policy 'easy' is given twice"),
         (2, '{name = "list", ', "{", "a policy with settings has a name"),
         (2, "reserve = [2, 4]", 'reserve = ["x"]', "must be strict, none, first, all"),

@@ -10,18 +10,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.prepare import (
-    ClusterName,
-    Estimate,
-    Filters,
-    Json,
-    Overrun,
-    Scenarios,
-    load,
-    need_jobs,
-    nodes_named,
-    say,
-)
+from dovetail.cli import prepare
 from dovetail.cli.replay import replayed
 from dovetail.cli.report import Out, Pair, told
 from dovetail.errors import SettingError
@@ -34,17 +23,17 @@ def compare_command(
     policies: Annotated[
         list[str], typer.Argument(metavar="POLICY...", help="The baseline, then one or more to compare with it.")
     ],
-    estimate: Estimate = "limit",
+    estimate: prepare.Estimate = "limit",
     processors: Annotated[int | None, typer.Option(min=1, max=10**9, help="Size of the cluster.")] = None,
-    cluster: ClusterName = None,
+    cluster: prepare.ClusterName = None,
     seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
-    filters: Filters = None,
-    scenarios: Scenarios = None,
-    overrun: Overrun = "cut",
+    filters: prepare.Filters = None,
+    scenarios: prepare.Scenarios = None,
+    overrun: prepare.Overrun = "cut",
     pair: Pair = "weeks",
     out: Out = Path("compare.html"),
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Show the page in the browser.")] = True,
-    as_json: Json = False,
+    as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace under policies and show the difference on one page."""
     from dataclasses import replace
@@ -56,11 +45,11 @@ def compare_command(
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
     chosen = [policy_named(name) for name in policies]
-    nodes = nodes_named(cluster, processors)
+    nodes = prepare.nodes_named(cluster, processors)
     for one in chosen:
-        warm(one, nodes is not None, say)
-    workload = load(trace, filters, scenarios, overrun, seed, processors, nodes)
-    need_jobs(workload)
+        warm(one, nodes is not None, prepare.say)
+    workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
+    prepare.need_jobs(workload)
     schedules = [replayed(workload, one, estimate, seed, cluster=nodes)[0] for one in chosen]
     case = of_schedules([replace(one, policy=name) for one, name in zip(schedules, policies, strict=True)], pair)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
@@ -74,7 +63,7 @@ def compare_command(
     if browser and not as_json and _has_screen():
         import webbrowser
 
-        say("opening it")
+        prepare.say("opening it")
         webbrowser.open(out.resolve().as_uri())
 
 

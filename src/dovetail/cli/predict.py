@@ -7,19 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import prepare
 from dovetail.cli.check import Cases, Seed, show
-from dovetail.cli.prepare import (
-    Filters,
-    Json,
-    Overrun,
-    Scenarios,
-    load,
-    need_jobs,
-    new_table,
-    print_json,
-    print_table,
-    say,
-)
 from dovetail.cli.replay import replayed
 from dovetail.errors import SettingError
 
@@ -54,10 +43,10 @@ def evaluate_command(
     policies: Annotated[
         list[str] | None, typer.Option("--policy", "-p", metavar="NAME", help="A policy; repeat.")
     ] = None,
-    filters: Filters = None,
-    scenarios: Scenarios = None,
-    overrun: Overrun = "cut",
-    as_json: Json = False,
+    filters: prepare.Filters = None,
+    scenarios: prepare.Scenarios = None,
+    overrun: prepare.Overrun = "cut",
+    as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace with each predictor under each policy, and compare with the users' limits."""
     from dovetail.engine.replay import warm
@@ -71,9 +60,9 @@ def evaluate_command(
         predictor(name)
     chosen = [policy_named(name) for name in policies or _POLICIES]
     for one in chosen:
-        warm(one, say=say)
-    workload = load(trace, filters, scenarios, overrun, 0)
-    need_jobs(workload)
+        warm(one, say=prepare.say)
+    workload = prepare.load(trace, filters, scenarios, overrun, 0)
+    prepare.need_jobs(workload)
     rows: list[dict[str, Any]] = []
     heard: dict[str, Ints] = {}
     for one in chosen:
@@ -93,11 +82,11 @@ def evaluate_command(
             row["cpu_s"] = round(cpu_s, 4)
             rows.append(row)
             if as_json:
-                print_json(row)
+                prepare.print_json(row)
     calibration = _calibration(workload, chosen[0], heard) if any(one.startswith("quantile") for one in asked) else []
     if as_json:
         for row in calibration:
-            print_json(row)
+            prepare.print_json(row)
         return
     _table(rows)
     if calibration:
@@ -110,9 +99,9 @@ def advise_command(
     user: Annotated[str, typer.Option("--user", "-u", help="Whose job: a name, or a number where there are no names.")],
     name: Annotated[str | None, typer.Option("--name", "-n", help="The job's name, or its number.")] = None,
     size: Annotated[int | None, typer.Option("--size", "-s", min=1, help="Processors.")] = None,
-    filters: Filters = None,
-    overrun: Overrun = "cut",
-    as_json: Json = False,
+    filters: prepare.Filters = None,
+    overrun: prepare.Overrun = "cut",
+    as_json: prepare.Json = False,
 ) -> None:
     """Say which limit to ask for, and how likely a job like this is to be stopped by it."""
     from dataclasses import asdict
@@ -120,12 +109,12 @@ def advise_command(
     from dovetail.predict.advise import advise
     from dovetail.units import duration
 
-    workload = load(trace, filters, None, overrun, 0)
-    need_jobs(workload)
+    workload = prepare.load(trace, filters, None, overrun, 0)
+    prepare.need_jobs(workload)
     called = None if name is None else _number(workload, "name", name)
     found = advise(workload, user=_number(workload, "user", user), name=called, size=size)
     if as_json:
-        print_json(asdict(found))
+        prepare.print_json(asdict(found))
         return
     typer.echo(
         f"{found.jobs:,} jobs of the same {', '.join(found.alike)}; limits so far: {duration(found.median_limit_s)}"
@@ -143,7 +132,7 @@ def check_command(
     estimate: Annotated[str, typer.Argument(help="path/to/file.py:Name, or the name of a built-in predictor.")],
     cases: Cases = 100,
     seed: Seed = 1,
-    as_json: Json = False,
+    as_json: prepare.Json = False,
 ) -> None:
     """Check that a predictor keeps the contract, on small random workloads."""
     from dovetail.engine.contract import check_predictor
@@ -186,7 +175,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     from dovetail.units import printable
 
     heads = ("R2", "error\n(s)", "outlived\n(%)", *(f"{metric_of(key).head}\n(%)" for key in _METRICS), "CPU\n(s)")
-    table = new_table(("policy", "estimate"), heads)
+    table = prepare.new_table(("policy", "estimate"), heads)
     last = ""
     for row in rows:
         changes = [f"{100 * row['change'][key]:+.1f}" if row["estimate"] != "limit" else "" for key in _METRICS]
@@ -197,7 +186,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
             f"{row['cpu_s']:.2f}",
         )  # fmt: skip
         last = row["policy"]
-    print_table(
+    prepare.print_table(
         table,
         "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
         "error: mean distance from the run time. outlived: share of jobs that run longer than estimated at arrival.",
@@ -211,12 +200,12 @@ def _calibration_table(rows: list[dict[str, Any]]) -> None:
 
     shown = ("ended before\n(%)", "ended by\n(%)", "off by user\n(points)")
     titles = ("quantile\n(%)", *shown, "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
-    table = new_table((), titles)
+    table = prepare.new_table((), titles)
     for row in rows:
         shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by", "off_by_user"))
         losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))
         table.add_row(f"{100 * row['level']:g}", *shares, *losses)
-    print_table(
+    prepare.print_table(
         table,
         f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
         " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then; *off by"

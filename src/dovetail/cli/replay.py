@@ -14,21 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import (
-    ClusterName,
-    Estimate,
-    Filters,
-    Json,
-    Overrun,
-    Scenarios,
-    load,
-    need_jobs,
-    new_table,
-    nodes_named,
-    print_json,
-    print_table,
-    say,
-)
+from dovetail.cli import prepare
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -53,15 +39,15 @@ def replay_command(
             "--policy", "-p", metavar="NAME", help="A name (see `dovetail policies`) or file.py:Name; repeat."
         ),
     ] = None,
-    estimate: Estimate = "limit",
+    estimate: prepare.Estimate = "limit",
     processors: Annotated[
         int | None, typer.Option(min=1, max=10**9, help="Size of the cluster; default: the trace's own.")
     ] = None,
-    cluster: ClusterName = None,
+    cluster: prepare.ClusterName = None,
     seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
-    filters: Filters = None,
-    scenarios: Scenarios = None,
-    overrun: Overrun = "cut",
+    filters: prepare.Filters = None,
+    scenarios: prepare.Scenarios = None,
+    overrun: prepare.Overrun = "cut",
     counting: Annotated[
         str, typer.Option(help="all jobs, or only those ended by the last submission (all|ended).")
     ] = "all",
@@ -91,7 +77,7 @@ def replay_command(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
-    as_json: Json = False,
+    as_json: prepare.Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them."""
     from dovetail.engine.replay import warm
@@ -110,19 +96,19 @@ def replay_command(
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
-    nodes = nodes_named(cluster, processors)
+    nodes = prepare.nodes_named(cluster, processors)
     site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site, nodes)
     for chosen in policies:
-        warm(chosen, nodes is not None, say)
+        warm(chosen, nodes is not None, prepare.say)
     written: set[str] = set()
     for path in traces:
         clock = time.process_time()
-        workload = load(path, filters, scenarios, overrun, seed, processors, nodes)
+        workload = prepare.load(path, filters, scenarios, overrun, seed, processors, nodes)
         machine = nodes
         if cap is not None:
             workload, machine = under_cap(workload, cap), Cluster(workload.processors, cap=cap)
-        need_jobs(workload)
+        prepare.need_jobs(workload)
         read_s = time.process_time() - clock
         if not as_json:
             _introduce(workload, estimate, nodes)
@@ -139,7 +125,7 @@ def replay_command(
                 row |= {"bounds": bounds, "gaps": _gaps(row["metrics"], bounds)}
             rows.append(row)
             if as_json:
-                print_json(row)
+                prepare.print_json(row)
             if out is not None:
                 _write(schedule, out, written, as_json)
         if not as_json:
@@ -161,7 +147,7 @@ def _introduce(workload: Workload, estimate: str, nodes: Cluster | None) -> None
     span = duration(workload.span_s)
     gone = len(workload.set_aside)
     machine = (nodes or Cluster(workload.processors)).in_words
-    say(
+    prepare.say(
         f"{printable(workload.name)}: {len(workload):,} jobs over {span} on {machine}, estimate: {estimate}"
         + (f"; {gone:,} job{'s' * (gone > 1)} set aside (see workload describe)" if gone else "")
     )
@@ -303,7 +289,7 @@ def _gap_table(rows: list[dict[str, Any]]) -> None:
     bounds = rows[0]["bounds"]
     shown = [metric_of(key) for key in _SHOWN if key in bounds]
     found = [f"{bounds[one.key]:,.0f} {one.unit}" if one.unit else f"{bounds[one.key]:,.3f}" for one in shown]
-    print_table(
+    prepare.print_table(
         _filled(
             rows, "gaps", [(one.key, one.head, _percent) for one in shown], "none",
             ("lower bound", *("none" if text.startswith("nan") else text for text in found)),
@@ -316,7 +302,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
     from dovetail.metrics.catalog import metric_of
 
-    table = new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
+    table = prepare.new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
     first = rows[0]["metrics"]
     best = {key: min(row["metrics"][key] for row in rows) for key in _SHOWN}
     for row in rows:
@@ -335,7 +321,7 @@ def _table(rows: list[dict[str, Any]]) -> None:
         notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
         notes.append("policy *: knows the run times and the submissions to come, as no real scheduler can.")
-    print_table(table, *notes)
+    prepare.print_table(table, *notes)
 
 
 def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
@@ -346,7 +332,7 @@ def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
     columns += [
         (f"stranded_{name}", f"{'' if at else 'stranded:'}\n{name}", _percent) for at, name in enumerate(others)
     ]
-    print_table(
+    prepare.print_table(
         _filled(rows, "metrics", columns, "none"),
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
         " that was free on nodes without a free core, while jobs waited.",
@@ -372,7 +358,7 @@ def _energy_table(rows: list[dict[str, Any]], site: Site) -> None:
         ("co2_kg", "carbon\nkg CO2", "{:,.0f}".format),
     )
     note = f"At {escape(printable(site.name))}, from the first arrival to the last end."
-    print_table(_filled(rows, "energy", columns), note)
+    prepare.print_table(_filled(rows, "energy", columns), note)
 
 
 def _deadline_table(rows: list[dict[str, Any]]) -> None:
@@ -387,7 +373,7 @@ def _deadline_table(rows: list[dict[str, Any]]) -> None:
         ("deadlines_missed", "accepted\nand late", "{:,.0f}".format),
         ("deadline_usage", "\nused", "{:.1%}".format),
     )
-    print_table(
+    prepare.print_table(
         _filled(rows, "metrics", columns),
         "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
         " until its deadline that a job took, of jobs that waited.",
@@ -402,7 +388,7 @@ def _filled(
     above: Sequence[str] = (),
 ) -> Table:
     """One row per policy, of numbers in a part of its results. A column: key, head, and how its numbers are written."""
-    table = new_table(["gap" if above else "policy"], (head for _, head, _ in columns))
+    table = prepare.new_table(["gap" if above else "policy"], (head for _, head, _ in columns))
     if above:
         table.add_row(*above)
     for row in rows:
@@ -436,4 +422,4 @@ def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> Non
     write_schedule_swf(schedule, swf)
     write_schedule_parquet(schedule, parquet)
     if not quiet:
-        say(f"wrote {swf} and {parquet}")
+        prepare.say(f"wrote {swf} and {parquet}")

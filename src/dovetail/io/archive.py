@@ -28,12 +28,6 @@ from dovetail.errors import DovetailError, SettingError
 ARCHIVE: Final = "https://www.cs.huji.ac.il/labs/parallel/workload"
 """Where the logs are; the environment variable DOVETAIL_ARCHIVE names a mirror with the same folders."""
 
-CITATION: Final = (
-    "D. G. Feitelson, D. Tsafrir, D. Krakov: Experience with using the Parallel Workloads Archive. "
-    "Journal of Parallel and Distributed Computing 74(10), 2967-2982, 2014."
-)
-"""What the archive asks to cite wherever its logs are used."""
-
 _CHUNK = 1 << 16
 
 

@@ -7,31 +7,14 @@ from dataclasses import dataclass
 from math import inf, isfinite
 
 from dovetail.metrics.catalog import metric_of
+from dovetail.reports import estimate_figures, tradeoff_figures
 from dovetail.reports.columns import named, shared
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
-from dovetail.reports.estimate_figures import (
-    estimates_of,
-    gain_figure,
-    gain_of,
-    is_learned,
-    users_figure,
-    within_figure,
-)
 from dovetail.reports.line_figures import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
 from dovetail.reports.page_data import Case, Entry
 from dovetail.reports.panel_figures import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
 from dovetail.reports.style import BETTER, GREY, INK, STROKES, WORSE, Stroke, settings, svg
 from dovetail.reports.tables import judged
-from dovetail.reports.tradeoff_figures import (
-    AXES,
-    FAR,
-    FEWEST,
-    MOST_NAMED,
-    columns_of,
-    front,
-    front_figure,
-    matrix_figure,
-)
 from dovetail.units import duration
 
 
@@ -81,9 +64,9 @@ def pictures(case: Case, name: str) -> list[Picture]:
             drawn.append(curves(entry.policy, entry.schedule(), drawn[0] if drawn else None))
     with settings():
         made = [_changes(case, f"{name}-change")] if changed(case)[0] else []
-        if len(case.entries) >= FEWEST and columns_of(case):
+        if len(case.entries) >= tradeoff_figures.FEWEST and tradeoff_figures.columns_of(case):
             made.append(_matrix(case, f"{name}-matrix"))
-        if front(case):
+        if tradeoff_figures.front(case):
             made.append(_front(case, f"{name}-front"))
         if drawn and len(drawn[0].job_share.x):
             made += [
@@ -102,9 +85,9 @@ def _estimates(case: Case, name: str) -> list[Picture]:
     if not case.entries or case.entries[0].schedule is None:
         return []
     first, schedule = case.entries[0], case.entries[0].schedule()
-    if not is_learned(schedule):
+    if not estimate_figures.is_learned(schedule):
         return []
-    found = estimates_of(schedule)
+    found = estimate_figures.estimates_of(schedule)
     title = "How near estimates were"
     caption = (
         f"Share of the jobs that ended within a multiple of their estimate, under {named(first.policy)}: the"
@@ -113,19 +96,19 @@ def _estimates(case: Case, name: str) -> list[Picture]:
         f" {duration(round(found.error_s))} ({duration(round(found.limit_error_s))})."
     )
     key = (Key(named(case.estimate), STROKES[0]), Key("limit", STROKES[1]))
-    made = [Picture(title, caption, svg(within_figure(found), f"{name}-within", title), key)]
+    made = [Picture(title, caption, svg(estimate_figures.within_figure(found), f"{name}-within", title), key)]
     if found.users:
         title = "Whose run times could be predicted"
         caption = "R2 of the estimates, for the users with the most jobs. Hollow: that of their limits."
         users = (Key("better than the limits", Stroke(BETTER, (), "o")), Key("worse", Stroke(WORSE, (), "o")))
-        made.append(Picture(title, caption, svg(users_figure(found), f"{name}-users", title), users))
+        made.append(Picture(title, caption, svg(estimate_figures.users_figure(found), f"{name}-users", title), users))
     if case.with_limits is not None:
         title = "Which jobs gained from it"
         caption = (
             f"Mean wait under {named(first.policy)} by the share of its limit that a job used: with limits as"
             f" estimates, and with {named(case.estimate)}."
         )
-        drawn = gain_figure(gain_of(case.with_limits(), schedule))
+        drawn = estimate_figures.gain_figure(estimate_figures.gain_of(case.with_limits(), schedule))
         bars = (Key("limits", Stroke(GREY, (), "s")), Key(named(case.estimate), Stroke(INK, (), "s")))
         made.append(Picture(title, caption, svg(drawn, f"{name}-gain", title), bars))
     return made
@@ -165,26 +148,31 @@ def _matrix(case: Case, name: str) -> Picture:
         f"Each cell is the value in the table as percent of that of {named(case.entries[0].policy)}. Blue: better,"
         " orange: worse, the darker the more. ★ marks the best of a column. It says nothing of chance."
     )
-    if len(case.entries) > MOST_NAMED:
-        caption += f" Of {len(case.entries)} policies the first {MOST_NAMED} are drawn; the table has all."
-    return Picture(title, caption + _left_out(case), svg(matrix_figure(case), name, title), wide=True)
+    if len(case.entries) > tradeoff_figures.MOST_NAMED:
+        caption += (
+            f" Of {len(case.entries)} policies the first {tradeoff_figures.MOST_NAMED} are drawn; the table has all."
+        )
+    return Picture(title, caption + _left_out(case), svg(tradeoff_figures.matrix_figure(case), name, title), wide=True)
 
 
 def _front(case: Case, name: str) -> Picture:
-    title = f"{metric_of(AXES[0]).head} against {metric_of(AXES[1]).head}"
+    x, y = tradeoff_figures.AXES
+    title = f"{metric_of(x).head} against {metric_of(y).head}"
     caption = (
         "Each mark is a policy, by the values in the table; down and to the left is better. The line joins the"
         " policies that no other beats in both: the front. Hollow marks are beaten by another in both, or in one at a"
-        f" tie. An arrow at the edge stands for a value of more than {FAR:g} times the baseline's."
+        f" tie. An arrow at the edge stands for a value of more than {tradeoff_figures.FAR:g} times the baseline's."
     )
-    if len(found := front(case)) > MOST_NAMED:
-        caption += f" Of {len(found)} marks, {MOST_NAMED} have names."
+    if len(found := tradeoff_figures.front(case)) > tradeoff_figures.MOST_NAMED:
+        caption += f" Of {len(found)} marks, {tradeoff_figures.MOST_NAMED} have names."
     key = (
         Key("baseline", Stroke(INK, (), "s")),
         Key("on the front", Stroke(BETTER, (), "o")),
         Key("beaten in both", Stroke(GREY, (), "o"), hollow=True),
     )
-    return Picture(title, caption + _left_out(case), svg(front_figure(case), name, title), key, wide=True)
+    return Picture(
+        title, caption + _left_out(case), svg(tradeoff_figures.front_figure(case), name, title), key, wide=True
+    )
 
 
 def _left_out(case: Case) -> str:
