@@ -193,7 +193,7 @@ def test_estimates_may_change_in_the_middle() -> None:
         stopped.advance(half)
         later = workload.submit > half
         stopped.estimate[later] = other[later]
-        asking = _with(workload, rule._replace(stop_for_news=True))
+        asking = _with(workload, rule._replace(common=rule.common._replace(stop_for_news=True)))
 
         def on_news(engine: Replay, ended: Ints, arrived: Ints) -> None:
             if engine.now > half:
