@@ -105,7 +105,7 @@ def one_pass(nodes: int, name: str, share: float, seed: int) -> dict[str, float]
     going.advance(1)
     spent = time.process_time() - begun
     now = going.start == 1
-    reserved = (going.run.jobs[layout.PLACE] > 1) & ~now if rule.keep_expected else np.zeros(len(jobs), bool)
+    reserved = (going.run.jobs[layout.PLACE] > 1) & ~now if rule.common.keep_expected else np.zeros(len(jobs), bool)
     return {"pass_s": spent, "jobs_started": int(now.sum()), "units_placed": int(jobs["units"][now | reserved].sum())}
 
 
