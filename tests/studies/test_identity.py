@@ -135,7 +135,10 @@ print(*(name for name, module in sys.modules.items() if name.partition(".")[0] =
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT)
     loaded = set(done.stdout.split())
     assert {"dovetail.engine.replay", "dovetail.metrics.energy", "dovetail.studies.worker"} <= loaded & names
-    assert {name for name in loaded if name not in names and f"{name}.__init__" not in names} == {"dovetail"}
+    assert {name for name in loaded if name not in names and f"{name}.__init__" not in names} == {
+        "dovetail",
+        "dovetail.version",
+    }
     assert not [
         name for name in names if name.startswith(("dovetail.cli", "dovetail.reports", "dovetail.studies.grid"))
     ]
