@@ -18,7 +18,6 @@ from dovetail.optimize.window.problem import Problem, alone, check, free_beside
 from dovetail.policies.registry import policy
 from dovetail.predict.known import estimates
 from dovetail.units import DAY_S
-from reproductions.passes import passes_of
 
 LOGS: Final = ("KTH-SP2", "CTC-SP2", "SDSC-SP2", "SDSC-BLUE")
 ESTIMATES: Final = ("runtime", "limit")
@@ -63,7 +62,10 @@ def passes(path: Path, estimate: str) -> Passes:
     """All passes of a log. In each, ends and arrivals of that second have happened, and nothing has started yet."""
     workload = read_workload(path)
     schedule = replay(workload, policy("list-reg"), estimate=estimate)
-    return Passes(schedule, estimates(workload, estimate), *passes_of(schedule))
+    at = np.unique(np.concatenate([schedule.arrive, schedule.end]))
+    arrived = np.searchsorted(np.sort(schedule.arrive), at, side="right")
+    started = np.searchsorted(np.sort(schedule.start), at, side="left")
+    return Passes(schedule, estimates(workload, estimate), at, arrived - started)
 
 
 def windows(paths: dict[str, Path]) -> list[tuple[str, str, int]]:

@@ -8,7 +8,7 @@ from functools import cache
 from math import fsum, inf, isfinite
 from statistics import median
 from time import process_time
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from reproductions.running import Measures, Work
 from reproductions.runs import Run, Runs
 from reproductions.values import Content, Key
 from reproductions.windows.cutting import ESTIMATES, LOGS, SEED, passes, small, windows
-from reproductions.windows.search import METHODS, search
+from reproductions.windows.search import METHODS, Method, search
 from reproductions.windows.solvers import Answer, by_cpoptimizer, by_cpsat
 
 WORDS: Final = {
@@ -86,7 +86,7 @@ def answer(problem: Problem, name: str, solver: str, cpu_s: float = CPU_S) -> An
         return by_cpoptimizer(problem, name, cpu_s, str(shutil.which(solver)))
     if solver in METHODS:
         _compiled(solver)
-        found = search(problem, OBJECTIVES[name], solver, decodes=50, cpu_s=cpu_s, seed=SEED)
+        found = search(problem, OBJECTIVES[name], decodes=50, cpu_s=cpu_s, seed=SEED, method=solver)
         history = [(one.cpu_s, one.value) for one in found.history]
         return history, found.solution.starts, found.solution.status == "optimal"
     hint = search(problem, OBJECTIVES[name], decodes=0).solution.starts if solver == "cpsat-hinted" else None
@@ -97,7 +97,7 @@ def answer(problem: Problem, name: str, solver: str, cpu_s: float = CPU_S) -> An
 def _compiled(method: str) -> None:
     two = np.array([2, 2])
     tiny = Problem(0, 2, np.array([0]), np.array([2]), np.array([0, 0]), two, two)
-    search(tiny, OBJECTIVES["af"], method, decodes=5)
+    search(tiny, OBJECTIVES["af"], decodes=5, method=cast(Method, method))
 
 
 def beside_proofs(problems: Sequence[Problem], name: str) -> Measures:
@@ -107,8 +107,8 @@ def beside_proofs(problems: Sequence[Problem], name: str) -> Measures:
     for seed, problem in enumerate(problems):
         values, first = {}, None
         for method, decodes in DECODES.items():
-            of = "anneal" if method == "more" else method
-            found = search(problem, OBJECTIVES[name], of, decodes=decodes, seed=seed).solution
+            of = cast(Method, "anneal" if method == "more" else method)
+            found = search(problem, OBJECTIVES[name], decodes=decodes, seed=seed, method=of).solution
             _checked(problem, found.starts)
             values[method], first = found.value, found.starts if first is None else first
         least = proved_by_cpsat(problem, OBJECTIVES[name], deterministic_s=1, hint=first)

@@ -8,14 +8,15 @@ from functools import cache
 import numpy as np
 import pytest
 
+from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.optimize.window.cpsat import solve
-from dovetail.optimize.window.objective import OBJECTIVES, parse
+from dovetail.optimize.window.objective import OBJECTIVES, Bsld, parse
 from dovetail.optimize.window.problem import Problem, alone, check, decode
 from dovetail.policies.planner import Planner
 from dovetail.policies.published.solver import problem_of
 from reproductions.windows.cutting import Passes, passes, small
-from reproductions.windows.search import METHODS, search
+from reproductions.windows.search import METHODS, Method, search
 from tests.conftest import TRACES, needs_traces
 from tests.optimize.brute import best_order, random_problem
 from tests.optimize.test_cpsat import window
@@ -65,13 +66,22 @@ def test_real_windows_reach_the_proved_optimum(name: str) -> None:
     assert sum(is_optimum(problem, name, seed) for seed, problem in enumerate(windows)) >= 36
 
 
-@pytest.mark.parametrize("name", ["p2sf", "pasf:3", "pasf:0", "wait", "makespan"])
+@pytest.mark.parametrize("name", ["p2sf", "pasf:3", "pasf:0", "wait", "makespan", "af+makespan"])
 def test_small_windows_reach_the_best_order(name: str) -> None:
     rng = np.random.default_rng(12)
     objective = parse(name)
     for seed in range(12):
         problem = random_problem(rng, 5, longest=50, steps=4)
         found = search(problem, objective, decodes=1000, seed=seed).solution
+        assert found.value == pytest.approx(best_order(problem, objective), rel=1e-12), seed
+
+
+def test_terms_of_a_sum_count_as_they_are() -> None:
+    """In the planner they count relative to the FCFS plan."""
+    objective = parse("awf+300*bsld")
+    for seed in range(12):
+        problem = window(6, seed)
+        found = search(problem, objective, decodes=2000).solution
         assert found.value == pytest.approx(best_order(problem, objective), rel=1e-12), seed
 
 
@@ -83,19 +93,21 @@ def test_annealing_is_what_the_planner_does_in_a_pass(name: str) -> None:
         for state, _ in watched(seed, Planner(name, decodes=5)):
             alone_here = replace(state, standing=Plan(), seed=seed)
             wanted = starts_of(alone_here, planner.decide(alone_here))
-            found = search(problem_of(state), OBJECTIVES[name], decodes=60, seed=seed)
+            found = search(
+                problem_of(state), OBJECTIVES[name], decodes=60, seed=seed, hot=planner.hot, cold=planner.cold
+            )
             assert found.solution.starts.tolist() == [wanted[job] for job in state.waiting.tolist()]
             passes_seen += len(state.waiting) > 2
     assert passes_seen > 50
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_list_plan_is_better_and_every_plan_is_a_schedule(method: str) -> None:
+def test_no_list_plan_is_better_and_every_plan_is_a_schedule(method: Method) -> None:
     rng = np.random.default_rng(13)
     better = 0
     for seed in range(40):
         problem = random_problem(rng, int(rng.integers(1, 40)), longest=90, steps=6)
-        for name in ("af", "awf", "bsld", "p2sf"):
+        for name in ("af", "awf", "bsld", "p2sf", "awf+p2sf"):
             objective = parse(name)
             found = search(problem, objective, decodes=300, seed=seed, method=method)
             starts, values = found.solution.starts, [one.value for one in found.history]
@@ -110,7 +122,7 @@ def test_no_list_plan_is_better_and_every_plan_is_a_schedule(method: str) -> Non
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_same_seed_same_bytes_and_another_seed_others(method: str) -> None:
+def test_same_seed_same_bytes_and_another_seed_others(method: Method) -> None:
     problem = window(20)
     starts = [
         search(problem, OBJECTIVES["awf"], decodes=500, seed=seed, method=method).solution.starts.tobytes()
@@ -120,7 +132,7 @@ def test_same_seed_same_bytes_and_another_seed_others(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rounds_go_on_from_the_best_and_end_in_time(method: str) -> None:
+def test_rounds_go_on_from_the_best_and_end_in_time(method: Method) -> None:
     problem = window(20)
     found = search(problem, OBJECTIVES["awf"], decodes=50, cpu_s=0.3, method=method)
     history = found.history
@@ -140,3 +152,54 @@ def test_a_plan_as_if_each_job_were_alone_is_proved() -> None:
         assert found.solution.bound == found.solution.value == 7.5
         assert len(found.history) == 1
     assert search(problem, OBJECTIVES["p2sf"], decodes=100).solution.status == "feasible"  # idling might be better
+
+
+def test_earliest_starts_and_capacity_that_falls() -> None:
+    """By hand: four processors, none of them from 10 to 20 and two from 30 on. Job 0 may start from 5 on only."""
+    problem = Problem(
+        now=0, processors=4, times=np.array([0, 10, 20, 30]), free=np.array([4, 0, 4, 2]),
+        arrive=np.array([0, 0, 0]), size=np.array([2, 2, 2]), estimate=np.array([5, 6, 20]),
+        earliest=np.array([5, 0, 0]),
+    )  # fmt: skip
+    found = search(problem, OBJECTIVES["af"], decodes=50).solution
+    assert found.starts.tolist() == [5, 0, 20]
+    later = replace(problem, earliest=np.array([6, 0, 21]))
+    assert search(later, OBJECTIVES["af"], decodes=50).solution.starts.tolist() == [20, 0, 21]
+
+
+def test_no_jobs_and_what_it_cannot_do() -> None:
+    none = np.empty(0, np.int64)
+    empty = Problem(0, 4, np.array([0]), np.array([4]), none, none, none)
+    assert search(empty, OBJECTIVES["af"]).solution.status == "optimal"
+    problem = random_problem(np.random.default_rng(0), 3)
+    for objective, says in {
+        Bsld(60): "cannot minimise Bsld", parse("pasf:1.5"): "whole level", parse("p2sf+pasf:3"): "one PaSF",
+    }.items():  # fmt: skip
+        with pytest.raises(SettingError, match=says):
+            search(problem, objective)
+    with pytest.raises(SettingError, match="no search method 'hope': choose anneal, tabu"):
+        search(problem, OBJECTIVES["af"], method="hope")  # type: ignore[arg-type]
+    with pytest.raises(SettingError, match="decodes=-1: must be from 0"):
+        search(problem, OBJECTIVES["af"], decodes=-1)
+    late = replace(problem, latest=problem.earliest + 5)
+    with pytest.raises(SettingError, match="no latest starts"):
+        search(late, OBJECTIVES["af"])
+
+
+def test_rounds_never_lose_the_best_plan_of_jobs_still_to_come() -> None:
+    rng = np.random.default_rng(4)
+    for seed in range(12):
+        made = random_problem(rng, 7, longest=20, steps=3)
+        arrive = made.arrive + rng.integers(0, 40, 7)
+        later = replace(made, arrive=arrive, earliest=np.maximum(arrive, made.earliest))
+        found = search(later, OBJECTIVES["af"], decodes=4, cpu_s=0.01, seed=seed)
+        values = [step.value for step in found.history]
+        assert values == sorted(values, reverse=True)
+        assert found.solution.value == values[-1]
+
+
+def test_a_term_that_no_plan_can_better_is_left_out() -> None:
+    alone = random_problem(np.random.default_rng(0), 1)
+    now = np.array([alone.now])
+    free = replace(alone, times=now, free=np.array([alone.processors]), arrive=now, earliest=now)
+    assert search(free, parse("af+wait")).solution.starts.tolist() == [alone.now]
