@@ -41,6 +41,8 @@ class Kind:
     allows: Callable[[Any], bool] = lambda value: True
     nested: bool = False
     """The value is a thing that is given by name too; its own settings are written NAME;setting=value;..."""
+    show: Callable[[Any], str] = str
+    """How a message writes a value."""
 
 
 def whole(least: int, most: int, unit: str = "") -> Kind:
@@ -53,13 +55,15 @@ def number(least: float, most: float, unit: str = "", *, above: bool = False) ->
     """A number; `above`: more than the least."""
     low, high = (f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}" for bound in (least, most))
     words = f"must be {f'above {low}, and at most' if above else f'from {low} to'} {high} {unit}".rstrip()
-    return Kind(float, words, lambda value: (least < value if above else least <= value) and value <= most)
+    return Kind(
+        float, words, lambda value: (least < value if above else least <= value) and value <= most, show="{:g}".format
+    )
 
 
 def duration(least_s: int, most_s: int) -> Kind:
     """A duration, in seconds inside; written as in 30s, 12h, 7d. A field of this kind is called NAME_s."""
     words = f"must be a duration from {in_words(least_s)} to {in_words(most_s)}"
-    return Kind(parse_duration, words, lambda value: least_s <= value <= most_s)
+    return Kind(parse_duration, words, lambda value: least_s <= value <= most_s, show=in_words)
 
 
 def choice(*values: str) -> Kind:
@@ -105,7 +109,7 @@ def check_settings(thing: Any) -> None:
     for written, (name, known) in settings_of(thing).items():
         value = getattr(thing, name)
         if not (known.optional and value is None) and not known.kind.allows(value):
-            raise SettingError(f"{written}={value}: {known.kind.words}")
+            raise SettingError(f"{written}={known.kind.show(value)}: {known.kind.words}")
 
 
 def with_settings(thing: _T, rest: str, text: str, nested: Callable[[str], Any] | None = None) -> _T:

@@ -67,11 +67,19 @@ def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
 
 
 def test_so_is_one_in_a_sub_folder(tmp_path: Path) -> None:
-    (tmp_path / "passes" / "deep").mkdir(parents=True)
-    seen = {source_hash(tmp_path)}
-    for name, text in (("a.py", "1"), ("passes/a.py", "1"), ("passes/deep/a.py", "1"), ("passes/deep/a.py", "2")):
-        (tmp_path / name).write_text(text)
-        seen.add(source_hash(tmp_path))
-    assert len(seen) == 5
-    (tmp_path / "passes" / "a.py").rename(tmp_path / "passes" / "b.py")
-    assert source_hash(tmp_path) not in seen
+    room = tmp_path / "kernels"
+    (room / "passes" / "deep").mkdir(parents=True)
+    (tmp_path / "arrays.py").touch()
+    seen = {source_hash(room)}
+    for name, text in (
+        ("../arrays.py", "1"),
+        ("a.py", "1"),
+        ("passes/a.py", "1"),
+        ("passes/deep/a.py", "1"),
+        ("passes/deep/a.py", "2"),
+    ):
+        (room / name).write_text(text)
+        seen.add(source_hash(room))
+    assert len(seen) == 6
+    (room / "passes" / "a.py").rename(room / "passes" / "b.py")
+    assert source_hash(room) not in seen

@@ -262,7 +262,7 @@ def test_uncompiled(check: object) -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     name = getattr(check, "__name__", "")
-    script = f"from tests.policies import test_money; test_money.{name}()"
+    script = f"from tests.policies import test_energy_planner; test_energy_planner.{name}()"
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -272,15 +272,15 @@ def test_settings() -> None:
     assert found == MoneyPlanner("profit", 0.5, 43_200, 7200, 9, 7, 1.0, 0.1, name=found.name)
     assert policy("plan:wait=2,objective=cost") == MoneyPlanner("cost", 2.0, name="plan:wait=2,objective=cost")
     for wrong, says in {
-        "plan:objective=cost,wait=-1": "an hour of wait costs",
-        "plan:objective=cost,hold=9999d": "nor above a year",
+        "plan:objective=cost,wait=-1": "must be from 0 to",
+        "plan:objective=cost,hold=9999d": "hold=9999 d: must be a duration from 0 s to 365 d",
         "plan:objective=cost,horizon=3h": "only for objective=profit",
-        "plan:objective=profit,horizon=0": "must be above 0",
+        "plan:objective=profit,horizon=0": "must be a duration from 1 s",
         "plan:objective=carbon,patient=0.1": "no setting 'patient'",
         "plan:objective=carbon,starve=1d": "no setting 'starve'",
         "plan:objective=cost,window=0": "must be from 1",
         "plan:objective=cost,decodes=-1": "must be from 0",
-        "plan:objective=cost,hot=0.1,cold=1": "hot not below cold",
+        "plan:objective=cost,hot=0.1,cold=1": "hot must not be below cold",
         "plan:objective=af+0.1*cost": "stand alone",
         "plan:objective=2*profit": "stand alone",
         "plan:objective=af,wait=1": "no setting 'wait'",

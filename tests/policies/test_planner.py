@@ -206,7 +206,7 @@ def test_names_and_settings() -> None:
         "plan:window=0": "must be from 1 to 10,000 jobs",
         "plan:decodes=-1": "must be from 0 to",
         "plan:foresight=-1": "must be from 0 to 256 jobs",
-        "plan:hot=0.1,cold=1": "hot not below cold",
+        "plan:hot=0.1,cold=1": "hot must not be below cold",
         "plan:sweep=once": "no setting 'sweep'",
         "plan-xyz": "no policy 'plan-xyz'",
     }.items():

@@ -229,12 +229,12 @@ def test_names_and_settings() -> None:
     assert predictor("survival:risk=0.03,jobs=9") == Survival(0.03, jobs=9, name="survival:risk=0.03,jobs=9")
     for text, says in {
         "recently": "no estimate 'recently': choose from runtime, limit",
-        "recent:jobs=0": "jobs=0: must be from 1 to 1000",
+        "recent:jobs=0": "jobs=0: must be from 1 to 1,000",
         "recent:share=0.5": "no setting 'share': choose from jobs, correct",
         "recent:jobs=two": "invalid literal",
-        "hierarchy:correct=soon": "no correction 'soon': choose from none, limit, steps, double",
+        "hierarchy:correct=soon": "correct=soon: choose from none, limit, steps, double",
         "survival:risk=2": "risk=2: must be from 0 to 1",
-        "survival:correct=again": "no correction 'again': choose from none, limit, steps, double",
+        "survival:correct=again": "correct=again: choose from none, limit, steps, double",
         "quantile:level=1": "level=1: must be above 0 and below 1",
     }.items():
         with pytest.raises(SettingError, match=says):

@@ -105,9 +105,9 @@ def test_neighbours_are_the_nearest_and_then_the_last() -> None:
 
 def test_settings_and_a_new_one_each_time() -> None:
     assert predictor("online") is not predictor("online")
-    with pytest.raises(SettingError, match="jobs=0: must be from 1 to 1000"):
+    with pytest.raises(SettingError, match="jobs=0: must be from 1 to 1,000"):
         predictor("neighbours:jobs=0")
-    with pytest.raises(SettingError, match="rate=-1: must be from 0 to 1e"):
+    with pytest.raises(SettingError, match="rate=-1: must be from 0 to 1,000,000,000"):
         predictor("online:rate=-1")
 
 

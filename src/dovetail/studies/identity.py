@@ -17,6 +17,8 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent.parent
 """Where Dovetail lies."""
+_NOT_FOLLOWED: Final = ("", "version", "studies.cases")
+"""Modules of ours that decide nothing in a run: the front door, the number of the version, and what reads a store."""
 _SHAPE: Final = frozenset(("ctx", "kind", "type_comment"))
 """Fields of a syntax tree that follow from others, or only say how a thing was written."""
 
@@ -29,11 +31,10 @@ class _Places:
     beside: tuple[Path, ...] = ()
 
     def file(self, name: str) -> Path | None:
-        """The file of a module; None if it is not to be followed. The package's own `__init__.py` is not, being a
-        door, nor is the number of the version."""
+        """The file of a module; None if it is not to be followed."""
         first, _, rest = name.partition(".")
         if first == self.package.name:
-            return None if rest in ("", "version") else _file(self.package, rest)
+            return None if rest in _NOT_FOLLOWED else _file(self.package, rest)
         return next(filter(None, (_file(folder, name) for folder in self.beside)), None) if name else None
 
     def ours(self, name: str) -> bool:

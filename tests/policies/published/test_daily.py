@@ -128,7 +128,7 @@ def test_names_and_what_is_refused() -> None:
     with pytest.raises(SettingError, match="every"):
         replay(workload, policy("daily"), site=site, every_s=60)
     nodes = by_node(("cores",), (NodeKind("n", 8, (1,)),))
-    with pytest.raises(SettingError, match="nothing of nodes"):
+    with pytest.raises(SettingError, match="cannot place jobs on nodes"):
         replay(workload, policy("daily"), site=site, cluster=nodes)
     with pytest.raises(SettingError, match="switch"):
         policy("switch:plain=daily;known=submitted")

@@ -228,12 +228,12 @@ def test_names_and_settings() -> None:
     assert set(KEYS) == set(LISTS)
     for text, says in {
         "cp:objective=speed": "no objective 'speed'; choose from af, awf",
-        "cp:deterministic=-1": "deterministic=-1.0: must be from 0 to",
+        "cp:deterministic=-1": "deterministic=-1: must be from 0 to",
         "cp:deterministic=nan": "deterministic=nan: must be from 0 to",
-        "cp:extend=0.5": "extend=0.5: must be a factor from 1",
+        "cp:extend=0.5": "extend=0.5: must be from 1 to 1,000,000",
         "cp:window=0": "must be from 1 to 10,000 jobs",
         "cp:idle=perhaps": "idle=perhaps: must be yes or no",
-        "cp:refine=spf+xyz": "no list plan 'xyz': choose from fcfs, sjf, saf, laf, spf",
+        "cp:refine=spf+xyz": "refine=spf+xyz: choose list plans from fcfs, sjf, saf, laf, spf",
         "cp:ahead=3": "no setting 'ahead'",
         "cp-wait": "no policy 'cp-wait'",
         "cp-af+": "no policy",

@@ -49,6 +49,7 @@ _REFINE: Final = Kind(
     lambda text: tuple(text.split("+")),
     f"choose list plans from {', '.join(LISTS)}, joined by +",
     lambda orders: all(order in LISTS for order in orders),
+    show="+".join,
 )
 _REFINED: Final = {"cp-bsld+": ("spf", "saf", "sjf"), "cp-p2sf+": ("fcfs",)}
 
