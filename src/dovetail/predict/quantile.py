@@ -13,7 +13,7 @@ from dovetail.predict.history import ALIKE, groups
 
 LEVELS: Final = (ALIKE, ("user", "limit", "size"), ("user", "limit"), ("user", "size"), ("user",), ("limit",), ())
 """From the most to the least specific."""
-_LEVEL: Final = Kind(float, "must be above 0 and below 1", lambda level: 0 < level < 1)
+_LEVEL: Final = Kind(float, "must be above 0 and below 1", lambda level: 0 < level < 1, show="{:g}".format)
 JOBS: Final = 50
 """How many jobs of each group are looked at, at most."""
 
