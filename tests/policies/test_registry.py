@@ -96,7 +96,7 @@ def test_settings(text: str, wanted: ListPolicy | Conservative) -> None:
         ("list:reserve=-1", ("reserve=-1", "strict, none, first, all, or a number")),
         ("easy:starve=soon", ("starve=soon", "36h")),
         ("easy:relax=much", ("relax=much",)),
-        ("easy:relax=-1", ("relax=-1.0", "from 0 to")),
+        ("easy:relax=-1", ("relax=-1", "from 0 to")),
         ("easy:slack=nan", ("slack=nan", "from 0 to")),
         ("easy:relax=inf", ("relax=inf", "from 0 to")),
         ("list:reserve=0,relax=1", ("reserve=1 or more",)),
