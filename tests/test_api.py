@@ -160,6 +160,7 @@ def test_the_page_has_all_names_and_columns(log: dt.Workload) -> None:
     assert [name for name in columns if f"`{name}`" not in rest.partition("## Frames")[2]] == []
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_itself(log: dt.Workload, tmp_path: Path) -> None:
     found = dt.compare(log, ["easy", "list-saf", Greedy])
     assert found.policies == ("easy", "list-saf", "Greedy")
@@ -193,6 +194,7 @@ def test_several_workloads_are_pairs(log: dt.Workload) -> None:
         dt.compare(six, ["easy", "list-saf"], pair="users")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["waits", "queue", "utilization", "wait-area", "wait-map", "changes", "matrix"])
 def test_plots(easy: dt.Schedule, kind: str) -> None:
     other = dt.replay(easy.workload, "list-saf")
@@ -241,6 +243,7 @@ def test_clusters_and_sites_are_given_by_name(log: dt.Workload, tmp_path: Path) 
         dt.replay(replace(log, processors=0), "easy")
 
 
+@pytest.mark.slow
 def test_a_study_runs_on_any_executor(tmp_path: Path) -> None:
     study = tmp_path / "two.toml"
     study.write_text(

@@ -41,6 +41,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_replay_prints_one_object_per_run_with_all_fields(trace: Path) -> None:
     rows = lines(run("replay", trace, "--policy", "easy", "--policy", "list-reg", "--estimate", "runtime", "--json"))
     assert [row["policy"] for row in rows] == ["easy", "list-reg"]
@@ -57,6 +58,7 @@ def test_replay_prints_one_object_per_run_with_all_fields(trace: Path) -> None:
         assert all(row["metrics"][name] > 0 for name in wanted)
 
 
+@pytest.mark.slow
 def test_the_table_marks_the_best_and_names_units(trace: Path) -> None:
     done = run("replay", trace, "-p", "strict-fcfs", "-p", "easy")
     assert done.returncode == 0, done.stderr
@@ -146,6 +148,7 @@ def test_convert_keeps_the_jobs(trace: Path, tmp_path: Path) -> None:
         assert read_workload(tmp_path / name).digest() == read_workload(trace).digest()
 
 
+@pytest.mark.slow
 def test_check_tells_a_good_policy_from_a_bad_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
@@ -286,6 +289,7 @@ def test_schedules_of_traces_with_one_name_are_all_kept(trace: Path, tmp_path: P
     assert jobs == {"made.easy.limit.swf.gz": 400, "made.easy.limit.2.swf.gz": 200}
 
 
+@pytest.mark.slow
 def test_what_the_system_refuses_is_said_without_a_traceback(trace: Path, tmp_path: Path) -> None:
     for done in (
         run("replay", trace, "--out", trace),

@@ -73,6 +73,7 @@ def test_the_table_and_the_introduction_name_nodes(folder: Path) -> None:
     assert "stranded" not in counted.stdout
 
 
+@pytest.mark.slow
 def test_compare_draws_nodes(folder: Path) -> None:
     out = folder / "compare.html"
     args = ("compare", folder / "made.swf", "easy:place=first", "easy:place=best", "--no-open", "-o", out)

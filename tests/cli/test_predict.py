@@ -99,6 +99,7 @@ def test_our_quantiles_are_calibrated(log: str, least: float) -> None:
             assert r2(said, ran) > least
 
 
+@pytest.mark.slow
 def test_what_was_said_is_kept_in_the_store(tmp_path: Path) -> None:
     study = tmp_path / "study.toml"
     study.write_text(

@@ -48,6 +48,7 @@ def test_a_plan_runs_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_is_there(study: Path) -> None:
     table = run("study", "plan", study).stdout
     assert re.search(r"made +easy-sjbf +11 +0 ", table)
@@ -74,6 +75,7 @@ def test_results_say_better_only_by_verdict(study: Path) -> None:
 SHOWN = ("mean_wait_s", "bsld", "af_s", "awf_s", "p2sf_s")
 
 
+@pytest.mark.slow
 def test_a_report_is_one_file_with_the_name_escaped(study: Path, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     (said,) = lines(run("report", study.with_suffix(".store"), "-o", page, "--json"))
@@ -84,6 +86,7 @@ def test_a_report_is_one_file_with_the_name_escaped(study: Path, tmp_path: Path)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
 
 
+@pytest.mark.slow
 def test_compare_makes_a_page_and_opens_nothing_without_a_screen(tmp_path: Path) -> None:
     trace, page = tmp_path / "made.parquet", tmp_path / "page.html"
     assert run("workload", "generate", trace, "--jobs", "500", "--processors", "32").returncode == 0
@@ -94,6 +97,7 @@ def test_compare_makes_a_page_and_opens_nothing_without_a_screen(tmp_path: Path)
     assert len(read_workload(trace)) == 500
 
 
+@pytest.mark.slow
 def test_compare_tells_policies_of_one_name_apart(tmp_path: Path) -> None:
     trace, page = tmp_path / "made.parquet", tmp_path / "page.html"
     assert run("workload", "generate", trace, "--jobs", "300", "--processors", "32", "--load", "0.9").returncode == 0
@@ -111,6 +115,7 @@ def test_compare_tells_policies_of_one_name_apart(tmp_path: Path) -> None:
     assert (again.returncode, "given twice" in again.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_missing_library_is_named(study: Path, tmp_path: Path) -> None:
     arguments = ["dovetail", "report", str(study.with_suffix(".store")), "-o", str(tmp_path / "x.html")]
     script = f"import sys; sys.modules['jinja2'] = None; sys.argv = {arguments}\n"

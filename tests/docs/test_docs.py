@@ -190,6 +190,7 @@ def test_the_order_on_the_page_is_the_example() -> None:
     assert shown == [example]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["shortest_first.py:ShortestFirst", "steadfast.py:Steadfast", "waited_area.py:waited_area"]
 )
@@ -233,6 +234,7 @@ print([name for name in ("numba", "numpy", "polars", "rich", "zstandard") if nam
 """
 
 
+@pytest.mark.slow
 def test_help_is_light(tmp_path: Path) -> None:
     """No heavy library is loaded, and the answer takes less than 0.4 s of CPU, with byte code kept from run to run."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

@@ -60,6 +60,7 @@ def test_the_first_result_takes_five_lines() -> None:
     assert len(first.splitlines()) <= 5
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_and_says_what_is_committed() -> None:
     """Texts and tables are equal; pictures are there. `python -m tests.docs.notebook` makes it anew."""
 

@@ -15,6 +15,7 @@ from dovetail.policies.registry import policy
 from dovetail.workloads.lublin import lublin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["easy", "list-reg", "list-laf", "greedy-sjf", "easy-sjbf", "easy:relax=0.5", "conservative", "list-wfp3"]
 )

@@ -18,6 +18,7 @@ from tests.slow.node_cases import random_nodes_case
 PLACES = ("first", "best", "worst", "consolidate", "scarce", "gradient")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_timed_passes_place_as_the_replay_does(place: str) -> None:
     chosen = policy(f"easy:place={place}")
@@ -33,6 +34,7 @@ def test_timed_passes_place_as_the_replay_does(place: str) -> None:
         assert len(times.seconds) == timed.passes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_fair_starts_place_as_the_replay_does(place: str) -> None:
     chosen = policy(f"easy-sjbf:place={place}")

@@ -44,6 +44,7 @@ POLICIES = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen", POLICIES, ids=lambda one: one.name)
 @pytest.mark.parametrize("estimate", ["limit", "runtime"])
 def test_the_schedule_is_that_of_a_replay(chosen: Policy, estimate: str) -> None:

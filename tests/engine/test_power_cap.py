@@ -73,6 +73,7 @@ def differences(first: int, last: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_capped_replays_equal_slow_ones() -> None:
     """In plain Python: compiling all for two resources takes minutes."""
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))

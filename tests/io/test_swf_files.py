@@ -209,6 +209,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     assert workload.provenance.lines == len(workload) + len(workload.set_aside)
 
 
+@pytest.mark.slow
 @given(data=soup)
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_read_as_the_slow_reading_says(data: bytes) -> None:

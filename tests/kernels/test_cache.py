@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dovetail.kernels.compile import source_hash
 from tests.conftest import ROOT
 
@@ -45,6 +47,7 @@ def _run(tree: Path) -> tuple[str, bool, int, int, int]:
     return cache, before == "1", int(hits), int(result), int(files)
 
 
+@pytest.mark.slow
 def test_an_edit_in_a_called_file_is_noticed(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src" / "dovetail", tmp_path / "dovetail", ignore=shutil.ignore_patterns("__pycache__"))
     kernels = tmp_path / "dovetail" / "kernels"

@@ -194,6 +194,7 @@ def _state(rng: random.Random) -> tuple[int, Ints, Ints, int]:
     return now, jobs, lists, total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [STRICT, 0, 1, 2, 4, ALL])
 def test_two_capacity_models_start_the_same_jobs(depth: int) -> None:
     started = 0
@@ -270,6 +271,7 @@ def two_resources(first: int, last: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_two_resources_uncompiled() -> None:
     """Workloads in plain Python: compiling the replay for two resources takes most of a minute."""
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))

@@ -35,6 +35,8 @@ from dovetail.kernels.machine.timeline import (
     new_profile,
 )
 
+pytestmark = pytest.mark.slow  # it compiles kernels of its own
+
 TAKE, GIVE_BACK, ADVANCE, HOLDS, EARLIEST, FREE = range(6)
 
 

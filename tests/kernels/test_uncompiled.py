@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.conftest import ROOT
 from tests.contract.cases import case
 
@@ -35,6 +37,7 @@ def uncompiled(leaf: int, fan: int, first: int, last: int) -> list[tuple[list[li
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_uncompiled_equals_compiled() -> None:
     got = uncompiled(0, 0, 0, 40)
     assert len(got) == 40
@@ -44,6 +47,7 @@ def test_uncompiled_equals_compiled() -> None:
         assert starts == [column.tolist() for column in columns], seed
 
 
+@pytest.mark.slow
 def test_small_leaves_change_nothing() -> None:
     """Leaves of four entries, two leaves to a group: small workloads walk through the whole tree."""
     got = uncompiled(4, 2, 1000, 1060)
@@ -78,6 +82,7 @@ assert replay.advance() and (replay.start == submit).all()
 """
 
 
+@pytest.mark.slow
 def test_a_profile_grows_before_its_leaves_run_out() -> None:
     """Uncompiled, because a compiled kernel writes beyond its array where this goes wrong."""
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(ROOT / "src")}

@@ -76,6 +76,7 @@ def two_at_a_time(differences: list[int]) -> float:
     return (sum(s > 0 for s in sums) - sum(s < 0 for s in sums)) / len(sums)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(st.integers(-5, 5), min_size=1, max_size=9))
 def test_p_value_and_effect_by_slow_code(differences: list[int]) -> None:
@@ -160,6 +161,7 @@ def test_interval_of_independent_pairs_against_scipy() -> None:
     assert (ours.low, ours.high) == pytest.approx((low, high), abs=within)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pairs", "block"), [(20, 3), (21, 3), (40, 6)])
 def test_interval_of_blocks_against_slow_code(pairs: int, block: int) -> None:
     base, other = drawn_weeks(2, pairs, rho=0.7)

@@ -118,6 +118,7 @@ def processors_of(schedule: Schedule, site: Site, node: int) -> int:
     return min(per, schedule.cluster.processors - node * per)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(300))
 def test_random_schedules_balance(seed: int) -> None:
     """Second by second: what is on, what is off, what each draws, what it costs."""

@@ -105,6 +105,7 @@ def test_reordering_under_the_same_profile_leaves_awf_and_changes_the_rest() -> 
     assert metrics.bsld(after) < metrics.bsld(before)
 
 
+@pytest.mark.slow
 @given(feasible(), st.integers(0, 10**9))
 def test_a_shift_of_time_changes_nothing(schedule: Schedule, shift: int) -> None:
     later = schedule_of([(a + shift, b + shift, r, d) for a, b, r, d in rows_of(schedule)])
@@ -113,6 +114,7 @@ def test_a_shift_of_time_changes_nothing(schedule: Schedule, shift: int) -> None
         assert found == pytest.approx(metrics.summarize(schedule, counting=counting), abs=0, rel=0, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(feasible(), st.integers(2, 1000))
 def test_seconds_scale_with_time_and_ratios_do_not(schedule: Schedule, k: int) -> None:
     longer = schedule_of([(a * k, b * k, r, d * k) for a, b, r, d in rows_of(schedule)])
@@ -133,6 +135,7 @@ def large(n: int) -> Outcomes:
     return Outcomes(size, runtime, wait)
 
 
+@pytest.mark.slow
 def test_a_million_large_jobs_are_right_to_the_last_digit() -> None:
     jobs = large(10**6)
     rows = list(zip(jobs.size.tolist(), jobs.runtime.tolist(), jobs.wait.tolist(), strict=True))

@@ -123,6 +123,7 @@ def slowly(schedule: Schedule) -> dict[str, float]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["easy:place=first", "list-saf:place=scarce", "greedy-fcfs:place=worst"])
 def test_random_replays_against_a_loop_over_seconds(name: str) -> None:
     strands = 0

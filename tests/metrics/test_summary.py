@@ -40,6 +40,7 @@ def test_documentation_names_every_key() -> None:
     assert [name for name in metrics.__all__ if name not in text] == []
 
 
+@pytest.mark.slow
 @given(feasible())
 def test_values_are_those_of_the_functions(schedule: Schedule) -> None:
     for counting in metrics.COUNTING:

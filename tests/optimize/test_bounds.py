@@ -31,6 +31,7 @@ def workload(submit: list[int], size: list[int], runtime: list[int], processors:
     return Workload("small", columns, processors, Provenance("by hand"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["af", "awf", "bsld", "wait", "makespan", "af+2*bsld"])
 def test_never_above_the_best_order(text: str) -> None:
     rng = np.random.default_rng(1)
@@ -78,6 +79,7 @@ def test_jobs_as_wide_as_the_machine_are_bounded_well() -> None:
     assert lower_bound(problem, parse("af")) == pytest.approx(float(expected), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 0.5, 2, 5])
 def test_pasf_is_never_below_its_bound_even_with_idling(level: float) -> None:
     rng = np.random.default_rng(5)
@@ -233,6 +235,7 @@ def random_workload(rng: np.random.Generator, jobs: int, longest: int, processor
     return made, Problem(now, processors, np.array([now]), capacity, submit[some], size[some], runtime[some])
 
 
+@pytest.mark.slow
 def test_metrics_of_a_workload_are_never_below_their_bounds() -> None:
     """Every schedule of three jobs, those that idle on purpose included; jobs of 0 s start at their submits."""
     rng = np.random.default_rng(8)
@@ -251,6 +254,7 @@ def test_metrics_of_a_workload_are_never_below_their_bounds() -> None:
     assert any(min(found) < 0.999 for found in ratios.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), [("af", "af_s"), ("awf", "awf_s"), ("bsld", "bsld"), ("p2sf", "p2sf_s")])
 def test_never_above_the_proved_optimum_of_a_workload(name: str, key: str) -> None:
     rng = np.random.default_rng(9)

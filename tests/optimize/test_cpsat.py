@@ -36,6 +36,7 @@ def test_proves_the_least_of_all_schedules(name: str) -> None:
         assert least * (1 - 1e-8) <= found.bound <= least * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*REGULAR, "af+0.5*bsld+0.01*makespan", "pasf:0"])
 def test_regular_objectives_have_an_optimal_order(name: str) -> None:
     rng = np.random.default_rng(2)
@@ -167,6 +168,7 @@ def window(jobs: int, seed: int = 0) -> Problem:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["af", "awf", "p2sf", "af+0.5*p2sf"])
 def test_large_windows_are_never_worse_than_their_hint_and_repeat(name: str) -> None:
     problem, objective = window(25), parse(name)

@@ -40,6 +40,7 @@ def paper_example() -> DispatchProblem:
     return DispatchProblem(0, cluster, queue, (Running(1, 5, (0,), (1, 3, 1, 0)),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_plans_against_brute_force(seed: int) -> None:
     problem = random_dispatch(Random(seed), 3)
@@ -57,6 +58,7 @@ def test_plans_against_brute_force(seed: int) -> None:
         assert not wrong_positions(problem, answers[model])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pools_are_a_relaxation_and_what_starts_now_has_nodes(seed: int) -> None:
     from dovetail.optimize.dispatch.cpsat_hcp19 import on_pools

@@ -102,6 +102,7 @@ def test_a_job_that_outlives_its_estimate_is_not_looked_at_every_second(name: st
     assert schedule.start.min() >= 0
 
 
+@pytest.mark.slow
 def test_fair_starts_leave_the_trunk_as_it_was() -> None:
     """A fork that makes a tentative job firm must not make it so elsewhere."""
     wrong = 0
@@ -129,6 +130,7 @@ def test_a_budget_in_milliseconds_keeps_what_was_promised() -> None:
     assert answers
 
 
+@pytest.mark.slow
 def test_jobs_that_count_nothing_have_deadlines_too() -> None:
     for seed in range(400):
         jobs, capacity = random_jobs(random.Random(seed))
@@ -137,6 +139,7 @@ def test_jobs_that_count_nothing_have_deadlines_too() -> None:
         assert check_schedule(schedule, promises=True) == [], seed
 
 
+@pytest.mark.slow
 def test_every_pass_is_timed() -> None:
     for seed in range(60):
         workload = drawn(seed)
@@ -180,6 +183,7 @@ def broken(seed: int, name: str) -> list[str]:
     return [violation.rule for violation in check_schedule(schedule, promises=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_no_promise_is_broken(part: int) -> None:
     """No accepted deadline is missed, no regular job starts later than it was first promised."""
@@ -187,6 +191,7 @@ def test_no_promise_is_broken(part: int) -> None:
         assert broken(seed, "dbf") == [], seed
 
 
+@pytest.mark.slow
 def test_without_the_guard_a_deadline_is_broken_now_and_then() -> None:
     found = Counter(rule for seed in range(MANY) for rule in broken(seed, "dbf:guard=no"))
     assert found == {"deadline kept": 6}  # docs/deadlines.md has the number
@@ -200,6 +205,7 @@ PLANNERS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLANNERS)
 def test_the_planner_keeps_deadlines_and_serves_regular_jobs(name: str) -> None:
     """No promise is broken, whatever is in the plan; and regular jobs wait less than with dbf."""
@@ -225,11 +231,13 @@ def test_a_planner_that_is_not_patient_is_not_asked_about_deadlines() -> None:
     assert made(jobs, 2, "plan-deadline").accepted.tolist() == [-1, 0, -1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dbf", "plan-deadline:decodes=10", "plan-deadline:decodes=10,foresight=2"])
 def test_the_contract_holds(name: str) -> None:
     assert [finding for finding in check_policy(policy(name), cases=40) if finding.broken] == []
 
 
+@pytest.mark.slow
 def test_promises_only_move_earlier() -> None:
     """Seen from pass to pass, with all that the policy may use to remember in its plans."""
     moved = 0

@@ -257,6 +257,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_uncompiled(check: object) -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))

@@ -76,6 +76,7 @@ def orders(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["saf", "xfactor"])
 @pytest.mark.parametrize(
     "rest", ["reserve=1", "reserve=all", "reserve=strict,starve=20", "reserve=2,backfill=sjf", "slack=0.5"]
@@ -169,6 +170,7 @@ def test_a_backfill_order_equal_to_the_order_changes_nothing() -> None:
         assert same == this.replay(ListPolicy("sjf", 1)).start.tolist()
 
 
+@pytest.mark.slow
 def test_plans_can_be_carried_out() -> None:
     """What runs, starts and is reserved fits together: nothing stays in a plan from an earlier one."""
     plans = 0
@@ -199,6 +201,7 @@ def test_asked_twice_a_policy_says_the_same() -> None:
         Stepper(this.workload, Cluster(this.processors), this.policy, this.estimate, see=see).advance()
 
 
+@pytest.mark.slow
 def test_a_large_relax_pushes_far_and_does_not_wrap() -> None:
     n, long = 1200, 10**10
     size = np.full(n, 4)

@@ -107,6 +107,7 @@ def test_both_engines_agree_and_the_referee_has_nothing_to_say() -> None:
         assert check_schedule(whole) == []
 
 
+@pytest.mark.slow
 def test_knowing_the_future_pays() -> None:
     from dovetail.workloads.lublin import lublin
 

@@ -65,6 +65,7 @@ def planner(seed: int) -> Planner:
     return Planner(objective, decodes=rng.choice([0, 5, 60]), window=window, foresight=foresight, starve_s=starve)
 
 
+@pytest.mark.slow
 def test_both_engines_agree_and_the_referee_has_nothing_to_say() -> None:
     for seed in range(150):
         workload, processors, estimate, feedback = drawn(seed)
@@ -96,6 +97,7 @@ def starts_of(state: State, plan: Plan) -> dict[int, int]:
     return {job: state.now if job in plan.starts else plan.expected[job] for job in state.waiting.tolist()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     """The guarantee of the design, against plans made second by second."""
@@ -115,6 +117,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     assert better > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["af", "awf", "bsld"])
 def test_small_queues_are_arranged_as_well_as_any_order_can(objective: str) -> None:
     cases = 0
@@ -130,6 +133,7 @@ def test_small_queues_are_arranged_as_well_as_any_order_can(objective: str) -> N
     assert cases > 100
 
 
+@pytest.mark.slow
 def test_a_plan_is_a_list_plan_of_some_order() -> None:
     """Starts are those that list scheduling gives in the order of the starts: nobody idles on purpose."""
     for seed in range(40):
@@ -146,6 +150,7 @@ def test_starving_jobs_come_first() -> None:
             assert starts_of(state, plan) == wanted
 
 
+@pytest.mark.slow
 def test_same_seed_same_starts_and_another_seed_others() -> None:
     from dovetail.workloads.lublin import lublin
 
@@ -214,6 +219,7 @@ def test_names_and_settings() -> None:
             policy(text)
 
 
+@pytest.mark.slow
 def test_a_long_queue_is_planned_as_a_whole() -> None:
     """With a window of three, all waiting jobs together are still arranged no worse than by any list."""
     better = 0
@@ -271,6 +277,7 @@ def sparse_jobs() -> Workload:
     return workload_of(jobs, (1000,))
 
 
+@pytest.mark.slow
 def test_a_plan_has_room_for_all_who_may_come() -> None:
     """Beside hundreds of running jobs, also in a replay that begins with room for one."""
     workload = sparse_jobs()

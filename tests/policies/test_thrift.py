@@ -129,6 +129,7 @@ def differences(first: int, last: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_thrift_equals_a_loop_over_seconds() -> None:
     path = os.pathsep.join((str(ROOT), str(ROOT / "src")))
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}

@@ -48,6 +48,7 @@ def run(workload: Workload, cluster: Cluster, name: str, estimate: Any) -> tuple
     return finished(whole, workload, cluster, chosen, estimate, 0), whole.learner.first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_both_engines_say_and_do_the_same(name: str) -> None:
     for seed in range(12):
@@ -63,6 +64,7 @@ def test_both_engines_say_and_do_the_same(name: str) -> None:
             assert not check_schedule(whole), (chosen, seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correct", CORRECTIONS)
 def test_as_said_by_obvious_predictors(correct: str) -> None:
     pairs: list[tuple[str, Predictor]] = [
@@ -102,6 +104,7 @@ def test_corrections_against_obvious_code() -> None:
         )
 
 
+@pytest.mark.slow
 def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
     rng = random.Random(2)
     for seed in range(41):
@@ -145,6 +148,7 @@ def test_many_jobs_that_outlive_their_quantiles_at_once_are_soon_forgotten() -> 
     assert np.abs(learner.guesses.shifts).max() <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, "survival:risk=0.3"])
 def test_the_contract_is_kept(name: str) -> None:
     assert [finding for finding in check_predictor(predictor(name), cases=20) if finding.broken] == []

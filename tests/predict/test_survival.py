@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dovetail.kernels.learners.learner import observe, predicted
 from dovetail.model.workload import Provenance, Workload
@@ -23,6 +24,7 @@ def left(times: Any, ended: Any, weights: Any) -> Any:
     return fitted.survival_function_["KM_estimate"]
 
 
+@pytest.mark.slow
 def test_the_compiled_estimate_with_weights() -> None:
     rng = np.random.default_rng(3)
     limits = 0
@@ -44,6 +46,7 @@ def test_the_compiled_estimate_with_weights() -> None:
     assert 30 < limits < 270
 
 
+@pytest.mark.slow
 def test_the_estimate_that_advises() -> None:
     rng = np.random.default_rng(4)
     for _ in range(100):

@@ -61,6 +61,7 @@ def test_gain_by_share_of_the_limit(made: dict[str, Schedule]) -> None:
             assert found.wait_s[at] == pytest.approx(other.wait[mask].mean())
 
 
+@pytest.mark.slow
 def test_pictures_are_there_for_predictors_only(made: dict[str, Schedule]) -> None:
     titles = [one.title for one in pictures(of_schedules([made["limit"]]), "a")]
     assert not set(TITLES) & set(titles)

@@ -235,6 +235,7 @@ def hostile() -> list[Picture]:
     return pictures(typical(HOSTILE), "c2")
 
 
+@pytest.mark.slow
 def test_pictures_on_one_page_do_not_share_ids(usual: list[Picture], hostile: list[Picture]) -> None:
     made = [picture.svg for picture in usual + hostile]
     assert len(made) == 16
@@ -248,6 +249,7 @@ def test_pictures_on_one_page_do_not_share_ids(usual: list[Picture], hostile: li
         assert 'aria-label="' in text
 
 
+@pytest.mark.slow
 def test_no_more_lines_than_can_be_told_apart_and_no_picture_is_large() -> None:
     full = typical([f"policy-{at}" for at in range(10)], jobs=4000)
     full = replace(full, entries=(full.entries[0], entry("lost", {}), *full.entries[1:]))
@@ -262,6 +264,7 @@ def test_no_more_lines_than_can_be_told_apart_and_no_picture_is_large() -> None:
     assert {picture.title: len(picture.svg) for picture in found if len(picture.svg.encode()) > 80_000} == {}
 
 
+@pytest.mark.slow
 def test_foreign_text_stays_text_in_a_picture(hostile: list[Picture]) -> None:
     for picture in hostile:
         assert "<script" not in picture.svg
@@ -273,6 +276,7 @@ def test_foreign_text_stays_text_in_a_picture(hostile: list[Picture]) -> None:
     assert "\x00" not in change_picture
 
 
+@pytest.mark.slow
 def test_same_bytes_whatever_the_settings_of_the_user(usual: list[Picture]) -> None:
     import matplotlib
 

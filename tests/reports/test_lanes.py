@@ -33,6 +33,7 @@ def lanes_of(schedule: Schedule) -> list[list[int]]:
     return lanes
 
 
+@pytest.mark.slow
 @given(feasible(most=25))
 @settings(max_examples=300, deadline=None)
 def test_every_job_has_lanes_of_its_own(schedule: Schedule) -> None:

@@ -97,6 +97,7 @@ def hostile_page() -> str:
     return render(hostile())
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_content(usual: Content, usual_page: str) -> None:
     (rows,) = Reader(usual_page).of("case-table")
     heads = [" ".join(cell.words) for cell in rows[0]]
@@ -157,6 +158,7 @@ def test_changes_intervals_and_marks() -> None:
     assert classes == [["", "", ""], ["better", "worse", " best"], [" best", "unclear", ""]]
 
 
+@pytest.mark.slow
 def test_summary_and_foot(usual: Content, usual_page: str) -> None:
     sentences = [text.replace("\u00a0", " ") for text in Reader(usual_page).sentences]
     assert sentences[: len(summary(usual))] == list(summary(usual))
@@ -198,6 +200,7 @@ def test_one_case_has_no_contents_and_no_overview(usual_page: str) -> None:
     assert ">Overview<" not in usual_page
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_for_the_first_cases_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dovetail.reports.page.MOST_PICTURED", 1)
     full = typical([f"policy-{at}" for at in range(10)], jobs=4000)
@@ -216,6 +219,7 @@ def test_what_pictures_leave_out_is_said() -> None:
     assert "Starts of jobs were not kept, so not drawn as lines: &lt;lost&gt;." in text
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process(usual_page: str) -> None:
     command = [sys.executable, "-m", "tests.reports.contents"]
     environment = {**os.environ, "PYTHONHASHSEED": "1", "SOURCE_DATE_EPOCH": "1", "LC_ALL": "C"}
@@ -256,6 +260,7 @@ def test_only_the_pages_own_script_may_run(usual_page: str) -> None:
     assert "<script" not in bare
 
 
+@pytest.mark.slow
 def test_foreign_text_stays_text(hostile_page: str) -> None:
     lower = hostile_page.lower()
     assert "<script>alert" not in lower
@@ -369,6 +374,7 @@ def test_prints_without_controls(browser: Browser, tmp_path: Path) -> None:
         assert len(pages) >= 4  # the head, and each case on a page of its own
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_rows_stays_small_and_says_what_is_left_out() -> None:
     base = typical()
     versus = {key: compared(-0.1, "better") for key in ("mean_wait_s", "bsld", "af_s", "awf_s", "p2sf_s")}
@@ -379,6 +385,7 @@ def test_a_page_of_very_many_rows_stays_small_and_says_what_is_left_out() -> Non
     assert "50 of 60 cases are not on it" in text
 
 
+@pytest.mark.slow
 def test_remarks_of_a_case_stand_below_its_table() -> None:
     shown = replace(typical(), remarks=("Only <3> runs are counted.",))
     assert "Only &lt;3&gt; runs are counted." in render(page(shown))

@@ -102,6 +102,7 @@ def test_names_never_cover_each_other(tmp_path: Path) -> None:
                 assert seen.is_quiet(), seen
 
 
+@pytest.mark.slow
 def test_names_stand_clear_of_marks_and_all_are_there() -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

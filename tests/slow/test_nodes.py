@@ -199,6 +199,7 @@ def test_the_model_reads_the_same_requests() -> None:
     assert len(seen) == 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_the_referee_finds_nothing(rule: str) -> None:
     waited = 0
@@ -211,6 +212,7 @@ def test_the_referee_finds_nothing(rule: str) -> None:
     assert waited > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", LISTS, ids=repr)
 def test_the_referee_finds_nothing_under_any_policy(policy: ListPolicy) -> None:
     for seed in SEEDS[:80]:
@@ -220,6 +222,7 @@ def test_the_referee_finds_nothing_under_any_policy(policy: ListPolicy) -> None:
         assert check_schedule(schedule_on_nodes(case, result)) == [], seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy", [ListPolicy("fcfs", 1), ListPolicy("fcfs", 1, backfill="sjf"), Conservative()], ids=repr
 )
@@ -236,6 +239,7 @@ def test_promises_hold_when_estimates_are_upper_bounds(policy: ListPolicy | Cons
     assert promised > 100
 
 
+@pytest.mark.slow
 def test_the_rules_differ() -> None:
     differ: Counter[str] = Counter()
     for seed in SEEDS[:80]:
@@ -247,6 +251,7 @@ def test_the_rules_differ() -> None:
     assert all(differ[rule] > 20 for rule in RULES[1:])
 
 
+@pytest.mark.slow
 def test_one_node_is_a_count() -> None:
     """On one node without devices, with jobs that are not exclusive, the nodes change nothing."""
     seen = 0
@@ -298,6 +303,7 @@ def state_at(case: NodesCase, machine: SlowNodes, now: int) -> State:
     )
 
 
+@pytest.mark.slow
 def test_decode() -> None:
     """Plans made of random orders pass the referee, and nobody fits in any second before the planned one."""
     later, looked = 0, 0

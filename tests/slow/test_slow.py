@@ -239,6 +239,7 @@ def test_periodic_passes() -> None:
 # On any workload --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_the_referee_finds_nothing(policy: ListPolicy | Conservative) -> None:
     for seed in SEEDS:
@@ -278,6 +279,7 @@ def test_rebuilding_all_reservations_does_not_keep_promises() -> None:
     assert broken > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [o for o in ORDERS if o not in ("wfp3", "unicef", "xfactor")])
 @pytest.mark.parametrize("reserve", ["strict", 0, 1, 2, "all"])
 def test_looking_every_second_changes_nothing(order: str, reserve: int | str) -> None:

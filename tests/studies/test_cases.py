@@ -45,6 +45,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, list[Task]]
     return store, tasks
 
 
+@pytest.mark.slow
 def test_cases_hold_the_means_and_comparisons_of_their_runs(filled: tuple[Store, list[Task]]) -> None:
     store, tasks = filled
     found = content(store)
@@ -76,6 +77,7 @@ def test_cases_hold_the_means_and_comparisons_of_their_runs(filled: tuple[Store,
     assert len(tasks) == 7 * 3 * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", ["weeks", "users"])
 def test_groups_of_all_runs_are_pairs(filled: tuple[Store, list[Task]], pair: str) -> None:
     store, tasks = filled
@@ -103,6 +105,7 @@ def shas(tasks: list[Task], gone: Task) -> set[str]:
     return {t.workload_sha256 for t in tasks if not t.cell.scenario} - {gone.workload_sha256}
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_said_and_not_paired(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
     store = Store(tmp_path / "b.store")
     tasks = prepared(written(tmp_path, STUDY), store)
@@ -145,6 +148,7 @@ path = "made.swf"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pair", ["runs", "weeks", "users"])
 def test_a_seed_that_changes_nothing_is_no_further_pair(tmp_path: Path, pair: str) -> None:
     write_swf(lublin(400, 16, seed=2, load=0.8), tmp_path / "made.swf")

@@ -60,6 +60,7 @@ def kept(store: Store, name: str) -> tuple[Schedule, dict[str, float]]:
     return schedule, frame.row(0, named=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_every_cell_of_a_random_study_equals_its_direct_replay(tmp_path: Path, seed: int) -> None:
     draw = Random(seed)

@@ -53,6 +53,7 @@ def free_port() -> int:
         return port
 
 
+@pytest.mark.slow
 def test_dask_with_a_worker_killed_on_the_way(tmp_path: Path, undisturbed: str) -> None:
     port = free_port()
     scheduler = ("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
@@ -82,12 +83,14 @@ def wait_for_workers(address: str, count: int) -> None:
             client.wait_for_workers(count, timeout=60)
 
 
+@pytest.mark.slow
 def test_no_dask_there(tmp_path: Path) -> None:
     store = Store(tmp_path / "study.store")
     with pytest.raises(ExecutorError, match=r"no Dask scheduler answers at tcp:"):
         run(written(tmp_path), store, on=f"dask://127.0.0.1:{free_port()}")
 
 
+@pytest.mark.slow
 def test_a_dask_scheduler_without_workers_or_killed_is_said(tmp_path: Path) -> None:
     port = free_port()
     scheduler = ("dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-jupyter")
@@ -146,6 +149,7 @@ def test_a_slurm_that_answers_nonsense_ends_in_an_error_and_not_in_waiting() -> 
     executor.shutdown()
 
 
+@pytest.mark.slow
 def test_an_array_that_is_being_submitted_is_taken_back_too() -> None:
     class Running(Vanishing):
         def done(self) -> bool:

@@ -55,6 +55,7 @@ def move(tree: Path, old: str, new: str) -> None:
         file.write_text("".join(lines), encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_copy_is_the_same_code(tree: Path) -> None:
     assert of(tree) == worker_code()
 
@@ -70,6 +71,7 @@ def test_comments_docstrings_and_other_verbs_make_no_difference(tree: Path) -> N
     assert of(tree) == worker_code()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -87,6 +89,7 @@ def test_so_does_a_moved_file(tree: Path, old: str, new: str) -> None:
     assert of(tree) != worker_code()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -108,6 +111,7 @@ def test_an_edit_of_a_rule_does_not(tree: Path, file: str, old: str, new: str) -
     assert of(tree) != worker_code()
 
 
+@pytest.mark.slow
 def test_a_name_from_another_module_is_another_thing(tree: Path) -> None:
     for name, many in (("one", 1), ("two", 2)):
         (tree / "kernels" / f"{name}.py").write_text(f"MANY = {many}\n")
@@ -119,6 +123,7 @@ def test_a_name_from_another_module_is_another_thing(tree: Path) -> None:
     assert of(tree) != first
 
 
+@pytest.mark.slow
 def test_all_that_a_worker_imports_is_followed(tmp_path: Path) -> None:
     """In a process of its own: after runs of several kinds, every module of ours that is loaded is hashed."""
     followed = identity.modules([PACKAGE / "studies" / "worker.py"], identity._Places(PACKAGE))

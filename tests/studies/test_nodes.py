@@ -42,6 +42,7 @@ def placed(folder: Path, text: str = STUDY) -> Path:
     return written(folder, text)
 
 
+@pytest.mark.slow
 def test_run_twice_it_is_the_same_and_it_is_the_replays(tmp_path: Path) -> None:
     path, store = placed(tmp_path / "one"), Store(tmp_path / "one" / "store")
     assert run(path, store).done == 16
@@ -71,6 +72,7 @@ def test_run_twice_it_is_the_same_and_it_is_the_replays(tmp_path: Path) -> None:
     assert frame["mean_wait_s"][0] != worst["mean_wait_s"][0]
 
 
+@pytest.mark.slow
 def test_a_report_of_such_runs(tmp_path: Path) -> None:
     placed(tmp_path)
     store, _ = ran(tmp_path, STUDY)

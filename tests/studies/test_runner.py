@@ -27,6 +27,7 @@ def study_run(path: Path, *options: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
+@pytest.mark.slow
 def test_a_pool_gives_the_same_store(tmp_path: Path, undisturbed: str) -> None:
     store = Store(tmp_path / "study.store")
     outcome = run(written(tmp_path), store)
@@ -37,6 +38,7 @@ def test_a_pool_gives_the_same_store(tmp_path: Path, undisturbed: str) -> None:
     assert again.done == 0
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_ends_the_same(tmp_path: Path, undisturbed: str) -> None:
     path, rng = written(tmp_path), random.Random(1)
     store = Store(tmp_path / "study.store")
@@ -97,6 +99,7 @@ def with_policy(folder: Path, what: str) -> Path:
     return written(folder, text)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_nothing_but_a_repeat(tmp_path: Path) -> None:
     marker = tmp_path / "died"
     what = f"m = Path({str(marker)!r}); m.exists() or (m.touch(), os.kill(os.getpid(), signal.SIGKILL))"
@@ -115,6 +118,7 @@ def test_a_worker_that_dies_costs_nothing_but_a_repeat(tmp_path: Path) -> None:
     assert bad == easy
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "study.store")
     what = "os.environ.get('DOVETAIL_TEST_PARENT') == str(os.getpid()) or os.kill(os.getpid(), signal.SIGKILL)"
@@ -130,6 +134,7 @@ def test_a_cell_that_kills_its_worker_fails_alone(tmp_path: Path) -> None:
     assert len(store.names()) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["raise KeyError('oh \\x1b[31m no')", "raise SystemExit('oh')"])
 def test_a_policy_that_raises_fails_its_own_cells(tmp_path: Path, what: str) -> None:
     path = with_policy(tmp_path, what)
@@ -141,6 +146,7 @@ def test_a_policy_that_raises_fails_its_own_cells(tmp_path: Path, what: str) -> 
     assert all("oh" in why and "\x1b" not in why for why in result["failed"].values())
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     path = written(tmp_path)
     process = study_run(path)

@@ -85,6 +85,7 @@ def test_the_index_is_made_again_from_the_files(filled: tuple[Store, list[Task]]
     assert set(store.frame({filled[1][3].name})["run"]) == {filled[1][3].name}
 
 
+@pytest.mark.slow
 def test_equal_stores_have_equal_digests(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
     store, tasks = filled
     again = Store(tmp_path / "again.store")

@@ -67,6 +67,7 @@ def carried_out(workload: Workload, daily: Daily, site: Site, processors: int) -
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("search", ["multi", "delay", "relax", "cp"])
 @pytest.mark.parametrize("known", ["day", "submitted"])
 def test_every_search_runs_and_is_carried_out(search: str, known: str) -> None:

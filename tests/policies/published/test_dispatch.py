@@ -89,6 +89,7 @@ def test_what_runs_lasts_at_least_a_second_more() -> None:
     assert problem.queue[0].duration == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("seed", range(6))
 def test_plans_fit_on_the_nodes(model: str, seed: int) -> None:

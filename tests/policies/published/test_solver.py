@@ -70,6 +70,7 @@ def chosen_by(seed: int) -> Solver:
     return replace(made, deterministic=0.001, window=window, idle=idle, extend=extend)
 
 
+@pytest.mark.slow
 def test_the_referee_has_nothing_to_say() -> None:
     idle = 0
     for seed in range(24):
@@ -85,6 +86,7 @@ def test_the_referee_has_nothing_to_say() -> None:
     assert idle > 0  # plans that start nobody, though somebody fits, are among them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cp-af", "cp-p2sf:idle=yes", "cp:objective=af+0.5*p2sf,window=2", "cp-bsld+"])
 def test_the_contract(name: str) -> None:
     made = policy(name)
@@ -93,6 +95,7 @@ def test_the_contract(name: str) -> None:
     assert [finding for finding in findings if finding.broken] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["af", "awf", "bsld", "p2sf"])
 def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     """Against plans made second by second; P2SF both with and without idling."""
@@ -194,6 +197,7 @@ def test_on_an_empty_machine_somebody_starts(monkeypatch: pytest.MonkeyPatch) ->
     assert sorted(schedule.start.tolist()) == [0, 5]
 
 
+@pytest.mark.slow
 def test_same_seed_same_starts() -> None:
     from dovetail.workloads.lublin import lublin
 
