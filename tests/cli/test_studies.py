@@ -39,6 +39,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_plan_runs_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, STUDY)
     cells = lines(run("study", "plan", path, "--json"))

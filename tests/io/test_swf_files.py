@@ -62,6 +62,7 @@ def test_damaged_and_cut_off_files(kind: str, tmp_path: Path) -> None:
         read_swf(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [".xz", ".zst"])
 def test_a_bomb_is_refused(kind: str) -> None:
     with pytest.raises(InputError, match="unpacks to more than 1,000 times its size"):
@@ -178,6 +179,7 @@ def workloads(draw: st.DrawFn) -> Workload:
     return Workload("random", arrays, processors, Provenance("random", lines=n))
 
 
+@pytest.mark.slow
 @given(workload=workloads())
 @settings(max_examples=100, deadline=None)
 def test_any_workload_survives_a_round_trip(workload: Workload, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -199,6 +201,7 @@ soup = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.slow
 @given(data=soup)
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_read_or_refused(data: bytes) -> None:
@@ -216,6 +219,7 @@ def test_any_bytes_are_read_as_the_slow_reading_says(data: bytes) -> None:
     check(HEADER + data)
 
 
+@pytest.mark.slow
 @given(data=soup, cuts=st.lists(st.integers(1, 5_000), min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_how_the_bytes_arrive_makes_no_difference(data: bytes, cuts: list[int]) -> None:

@@ -269,6 +269,7 @@ def test_swapped_sides_mirror_all(seed: int, shape: tuple[int, int]) -> None:
     assert {"better": "worse", "worse": "better", "unclear": "unclear"}[one.verdict] == two.verdict
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.integers(-20, 20))
 def test_the_unit_does_not_matter(seed: int, exponent: int) -> None:
     base, other = drawn(seed, 12)

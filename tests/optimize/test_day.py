@@ -123,6 +123,7 @@ def test_segments_are_within_five_degrees() -> None:
             assert before.max() - before.min() > WITHIN_MC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_searches_only_gain(seed: int) -> None:
     rng = random.Random(1000 + seed)

@@ -168,6 +168,7 @@ def test_a_short_schedule_is_drawn_in_its_own_units() -> None:
     assert made.axes[0].lines[0].get_ydata().tolist() == [0.0] * 10 + [1.0] * 40 + [0.0] * 20  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_a_schedule_of_one_moment_is_drawn() -> None:
     one = Entry("easy", {}, schedule=lambda: schedule_of([(5, 5, 1, 1)]))
     titles = [picture.title for picture in pictures(case([one]), "a")]

@@ -37,6 +37,7 @@ def slow_stretch(schedules: Sequence[Schedule], most: int) -> tuple[int, Stretch
     return best, found
 
 
+@pytest.mark.slow
 @given(feasible(least=2, most=10), st.integers(1, 10))
 @settings(max_examples=150, deadline=None)
 def test_the_stretch_is_the_one_with_most_waiting(schedule: Schedule, most: int) -> None:

@@ -212,6 +212,7 @@ def test_pictures_are_drawn_for_the_first_cases_only(monkeypatch: pytest.MonkeyP
     assert MOST_PICTURED * pictures < 2_500_000  # leaves as much for the Gantt charts and the rest
 
 
+@pytest.mark.slow
 def test_what_pictures_leave_out_is_said() -> None:
     several = replace(typical().entries[0], runs=8)
     text = render(page(case([several, entry("<lost>", {"bsld": 1.0})])))

@@ -172,6 +172,7 @@ def test_labels_leave_out_what_all_share() -> None:
     assert not re.search(r"[\x00\u202e]", "".join(labels(HOSTILE)))
 
 
+@pytest.mark.slow
 def test_captions_say_what_the_names_leave_out() -> None:
     made = pictures(crowded(30), "a")
     for picture in made:

@@ -60,6 +60,7 @@ def test_a_copy_is_the_same_code(tree: Path) -> None:
     assert of(tree) == worker_code()
 
 
+@pytest.mark.slow
 def test_comments_docstrings_and_other_verbs_make_no_difference(tree: Path) -> None:
     edit(tree / "kernels" / "passes" / "lists.py", "\n\n\n", "\n\n# why\n\n\n")
     edit(tree / "kernels" / "heap.py", '"""', '"""Otherwise put: ')

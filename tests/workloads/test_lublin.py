@@ -104,6 +104,7 @@ def test_sizes_follow_the_model(job_class: JobClass, processors: int, bounds: tu
     assert abs(np.mean(size & (size - 1) == 0) - power) < 4.5 * math.sqrt(power * (1 - power) / JOBS)
 
 
+@pytest.mark.slow
 @CLASSES
 def test_run_times_follow_the_hyper_gamma_of_their_size(job_class: JobClass, samples: dict[str, Workload]) -> None:
     c, w = job_class, samples[KIND_OF[job_class]]
@@ -137,6 +138,7 @@ def test_large_jobs_all_come_from_the_long_gamma() -> None:
     assert log.max() <= 12
 
 
+@pytest.mark.slow
 @CLASSES
 @pytest.mark.parametrize("load", [None, 0.9])
 def test_arrivals_follow_the_daily_cycle(job_class: JobClass, load: float | None, samples: dict[str, Workload]) -> None:
@@ -322,6 +324,7 @@ def published_assignment(runtime: list[int], pool: list[int], rng: np.random.Gen
     return given
 
 
+@pytest.mark.slow
 def test_limits_are_handed_out_as_published() -> None:
     values, counts = np.array([10, 60, 100, 200]), np.array([6, 3, 5, 2])
     runtime = np.array([5] * 8 + [50] * 4 + [90] * 2 + [150] * 2)
