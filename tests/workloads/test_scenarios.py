@@ -155,6 +155,9 @@ def test_processors_become_nodes() -> None:
     # A node of 3 cores has 7.5 GB by the rule, so no unit asks for 8.
     assert per_node(workload([0], size=[3]), 3, Fraction("2.5"))["unit_memory_gb"].tolist() == [7]
     assert "unit_memory_gb" not in per_node(TEN, 4)
+    split = apply(workload(list(range(6)), size=[7, 20, 21, 30, 40, 1730]), "per-node=20,split=gcd")
+    assert split["units"].tolist() == [1, 1, 21, 3, 2, 173]
+    assert split["unit_cores"].tolist() == [7, 20, 1, 10, 20, 10]
     # 1.1 is 11/10: ten cores need 11 GB, not 12.
     assert apply(workload([0], size=[10]), "per-node=20,memory=1.1")["unit_memory_gb"].tolist() == [11]
 
@@ -245,6 +248,7 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("deadlines=0.2,often=1", "no setting"),
         ("periodic-deadlines=1", "below 1"),
         ("per-node=", "cores of a node"),
+        ("per-node=20,split=odd", "choose from even, gcd"),
         ("per-node=x,memory=2", "cores of a node"),
         ("per-node=0", "from 1 to"),
         ("per-node=20,memory=0", "must be a number above 0"),

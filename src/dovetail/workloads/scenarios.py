@@ -151,9 +151,11 @@ def shift_to_zero(workload: Workload) -> Workload:
     )
 
 
-def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None) -> Workload:
+def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None, split: str = "even") -> Workload:
     """Jobs that ask for processors as jobs on nodes of `cores`: ceil(size / cores) units of ceil(size / units) cores.
 
+    `split` "gcd": a job of more than a node is split into units of as many cores as divide both its size and `cores`,
+    so that it asks for what it asked for: 30 cores on nodes of 20 are 3 units of 10, and not 2 of 15.
     `memory_gb`: a unit asks for this much memory per core, rounded up to whole GB, and for no more than a node of
     `cores` has by that rule, rounded down. A unit may share its node. `size` stays as it is, so it may be a few less
     than the cores of all units. Jobs of unknown size keep it, as one unit of no core.
@@ -164,8 +166,11 @@ def per_node(workload: Workload, cores: int, memory_gb: Fraction | None = None) 
         raise SettingError(f"per-node={cores},memory={memory_gb}: {rule}")
     size = np.maximum(workload.size, 0)
     units = np.maximum(-(-size // cores), 1)
-    columns: dict[str, Column] = {"units": units, "unit_cores": -(-size // units)}
     name = f"per-node={cores}"
+    if split == "gcd":
+        units = np.where(size > cores, size // np.gcd(np.maximum(size, 1), cores), units)
+        name += ",split=gcd"
+    columns: dict[str, Column] = {"units": units, "unit_cores": -(-size // units)}
     if memory_gb is not None:
         has = math.floor(cores * memory_gb)
         needs = np.array([min(has, math.ceil(n * memory_gb)) for n in range(cores + 1)], np.int64)
@@ -256,10 +261,16 @@ def _with_deadlines(workload: Workload, text: str, seed: int) -> Workload:
 
 def _per_node(workload: Workload, text: str, seed: int) -> Workload:
     cores, _, rest = text.partition(",")
-    found = settings(rest, f"per-node={text}", {"memory": _fraction})
+    found = settings(rest, f"per-node={text}", {"memory": _fraction, "split": _split})
     if not cores.strip().isdecimal() or len(cores.strip()) > 9:
         raise SettingError(f"per-node={text}: write the cores of a node, a whole number, first: per-node=20,memory=3.2")
-    return per_node(workload, int(cores), found.get("memory"))
+    return per_node(workload, int(cores), found.get("memory"), found.get("split", "even"))
+
+
+def _split(text: str) -> str:
+    if text not in ("even", "gcd"):
+        raise ValueError("choose from even, gcd")
+    return text
 
 
 def _power(workload: Workload, text: str, seed: int) -> Workload:
@@ -320,7 +331,7 @@ _TRANSFORMS: Final[dict[str, tuple[str, Callable[[Workload, str, int], Workload]
         "periodic-deadlines=TOLERANCE",
         lambda w, text, seed: periodic_deadlines(w, _number(text)),
     ),
-    "per-node": ("per-node=CORES[,memory=GB_PER_CORE]", _per_node),
+    "per-node": ("per-node=CORES[,memory=GB_PER_CORE][,split=gcd]", _per_node),
     "demand": ("demand=RESOURCE:MOST", _demand),
     "lengthen": ("lengthen=JOBS[,mix=recorded|reported,days=DAYS]", _lengthened),
     "power": ("power=LEAST_W..MOST_W", _power),
