@@ -23,7 +23,8 @@ from dovetail.model.workload import Workload
 from dovetail.policies.base import Asked
 from dovetail.policies.registry import policy
 from dovetail.predict.base import CORRECTIONS, Job, Predictor
-from dovetail.predict.history import Survival
+from dovetail.predict.history import Recent, Survival
+from dovetail.predict.online import Online
 from dovetail.predict.registry import LEARNED, predictor
 from dovetail.referee import check_schedule
 from dovetail.workloads.lublin import lublin
@@ -231,6 +232,9 @@ def test_a_predictor_begins_anew_in_each_replay() -> None:
 
 def test_names_and_settings() -> None:
     assert predictor("survival:risk=0.03,jobs=9") == Survival(0.03, jobs=9, name="survival:risk=0.03,jobs=9")
+    assert predictor("last2") == Recent(name="last2")
+    assert predictor("SP:risk=0.03") == Survival(0.03, name="SP:risk=0.03")
+    assert isinstance(predictor("cvh"), Online)
     for text, says in {
         "recently": "no estimate 'recently': choose from runtime, limit",
         "recent:jobs=0": "jobs=0: must be from 1 to 1,000",

@@ -14,6 +14,8 @@ from dovetail.predict.quantile import Quantile
 
 _ALL: Final = (Recent(), Similar(), Hierarchy(), Survival(), Neighbours(), Online(), Quantile())
 LEARNED: Final[dict[str, Predictor]] = {one.name: one for one in _ALL}
+ALIASES: Final = {"last2": "recent", "cvh": "online", "sp": "survival"}
+"""What the papers call them."""
 
 
 def predictor(text: str | Predictor) -> Predictor:
@@ -31,6 +33,7 @@ def predictor(text: str | Predictor) -> Predictor:
             raise PolicyError(f"{found[0]}: {found[1]} is no dovetail.Predictor: let its class be one")
         return own
     name, _, rest = text.partition(":")
+    name = ALIASES.get(name.lower(), name)
     if name not in LEARNED:
         raise SettingError(unknown("estimate", text, names()))
     return with_settings(LEARNED[name], rest, text)
@@ -39,4 +42,4 @@ def predictor(text: str | Predictor) -> Predictor:
 def names() -> list[str]:
     """All names, for help and messages."""
     learned = (f"{name}:{','.join(f'{key}=...' for key in settings_of(one))}" for name, one in LEARNED.items())
-    return ["runtime", "limit", "runtime*FACTOR", *learned, "path/to/file.py:Name"]
+    return ["runtime", "limit", "runtime*FACTOR", *learned, *ALIASES, "path/to/file.py:Name"]
