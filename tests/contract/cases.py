@@ -24,7 +24,10 @@ from dovetail.referee import check_schedule
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs, with_deadlines, workload_of
 
-SWEEPS = {"once": "submit", "each-end": "each-end", "repeat": "repeat", "by-start": "start"}
+SWEEPS = {
+    "once": "submit", "each-end": "each-end", "repeat": "repeat", "by-start": "start", "start-now": "now",
+    "none": "none",
+}  # fmt: skip
 """Our names of the sweeps, and those of the slow policies."""
 
 
@@ -85,9 +88,10 @@ def case(seed: int) -> Case:
     feedback, too_small = rng.random() < 0.3, rng.random() < 0.4
     jobs, capacity = random_jobs(rng, too_small=too_small, feedback=feedback)
     if seed % 5 == 4:
-        guard = rng.random() < 0.7
+        guard, sweep = rng.random() < 0.7, rng.choice(("once", "once", "start-now", "none"))
         jobs = with_deadlines(rng, jobs)
-        return Case(seed, jobs, capacity[0], DeadlineBackfilling(guard), slow.Deadline(guard), feedback, 0)
+        policies = DeadlineBackfilling(guard, sweep), slow.Deadline(guard, SWEEPS[sweep])
+        return Case(seed, jobs, capacity[0], *policies, feedback, 0)
     policy, slow_policy = _policies(rng)
     every_s = 0 if isinstance(policy, Conservative) else rng.choice((0, 0, 0, 3, 10))
     return Case(seed, jobs, capacity[0], policy, slow_policy, feedback, every_s)
@@ -96,7 +100,7 @@ def case(seed: int) -> Case:
 def _policies(
     rng: random.Random,
 ) -> tuple[ListPolicy, slow.ListPolicy] | tuple[Conservative, slow.Conservative]:
-    if rng.random() < 0.25:
+    if rng.random() < 0.35:
         sweep = rng.choice(tuple(SWEEPS))
         return Conservative(sweep), slow.Conservative(SWEEPS[sweep])
     order = rng.choice((*ORDERS, "fcfs", "fcfs"))

@@ -71,6 +71,7 @@ def test_the_cases_cover_everything() -> None:
             seen[this.policy.sweep, this.bounded] += 1
         elif isinstance(this.policy, DeadlineBackfilling):
             seen["due", this.policy.guard, this.bounded] += max(job.deadline for job in this.jobs) >= 0
+            seen["due", this.policy.sweep] += 1
         else:
             seen.update(_options(this.policy))
     wanted = [
@@ -78,6 +79,7 @@ def test_the_cases_cover_everything() -> None:
         *(("every", every) for every in (0, 3, 10)),
         *((sweep, bounded) for sweep in SWEEPS for bounded in (True, False)),
         *(("due", guard, bounded) for guard in (True, False) for bounded in (True, False)),
+        *(("due", sweep) for sweep in ("once", "start-now", "none")),
         *(("order", order) for order in ORDERS),
         *(("backfill", order) for order in (None, *ORDERS)),
         *(("reserve", reserve) for reserve in ("strict", 0, 1, 2, 3, 5, "all")),

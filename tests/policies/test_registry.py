@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from dovetail.policies.base import Policy
 from dovetail.policies.conservative import Conservative
 from dovetail.policies.lists import ORDERS, ListPolicy
 from dovetail.policies.registry import aliases, names, policy
+from tests.conftest import ROOT
 
 
 def same(text: str, wanted: ListPolicy | Conservative) -> bool:
@@ -55,6 +57,16 @@ def test_every_listed_name_is_one() -> None:
     assert set(aliases()) <= set(listed)
 
 
+def test_the_documentation_lists_every_name() -> None:
+    """In the table of families in docs/policies.md: no name is missing, and none is there that does not exist."""
+    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    table = page.partition("## All of them, by family")[2].partition("\n## ")[0]
+    rows = [line.split("|")[2] for line in table.splitlines() if line.startswith("| [")]
+    written = {name for row in rows for name in re.findall("`([^`:/]+)`", row)}
+    told = {name.replace("ORDER", order) for name in written for order in ORDERS}
+    assert told == {name for name in names() if ":" not in name}
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
@@ -88,7 +100,7 @@ def test_settings(text: str, wanted: ListPolicy | Conservative) -> None:
         ("", ("no policy ''", "easy")),
         ("easy:colour=red", ("no setting 'colour'", "order, reserve, backfill, starve, relax, slack")),
         ("conservative:reserve=1", ("no setting 'reserve'", "sweep")),
-        ("conservative:sweep=x", ("sweep=x", "once, each-end, repeat, by-start")),
+        ("conservative:sweep=x", ("sweep=x", "once, each-end, repeat, by-start, start-now, none")),
         ("list:order=x", ("order=x", *ORDERS, "path/to/file.py:function")),
         ("list:order=given", ("order=given",)),
         ("easy:backfill=x", ("backfill=x", *ORDERS)),

@@ -76,13 +76,15 @@ class ListPolicy:
 class Conservative:
     """Conservative backfilling. In a moment: ends, a sweep if any job ended, arrivals, then the due starts.
 
-    `sweep` is "submit", "each-end", "repeat" or "start". In an "each-end" sweep the jobs whose end is yet to
-    be handled in this moment (in order of index) still hold their processors until their estimate is over.
+    `sweep` is "submit", "each-end", "repeat", "start", "now" (a job moves only if it can start at once) or "none".
+    In an "each-end" sweep the jobs whose end is yet to be handled in this moment (in order of index) still hold
+    their processors until their estimate is over.
 
     When, after the ends, a running job is past its estimate or a promised start has passed, the plan has come
     undone: it is rebuilt in place of the sweep, in order of promised start, then arrival. This takes estimates
     that are too small. While they are upper bounds every promised start falls into a moment in which a job
-    ends, for what holds a job back is a block that ends just then, and each earlier end brings a sweep.
+    ends, for what holds a job back is a block that ends just then, and each earlier end brings a sweep. With "now" and
+    "none" that is not so, and a pass also happens at each promised start.
 
     With `every`, promises are made for ticks only, so that they can be kept; ends between two ticks are
     handled in order of end, then index.
@@ -98,6 +100,7 @@ class Deadline:
     at each planned start."""
 
     guard: bool = True
+    sweep: str = "submit"
 
 
 @dataclass
@@ -392,14 +395,19 @@ def _place(run: _Replay, profile: Profile, j: int, tick: int) -> None:
     profile.change(*_block(run, j), -1)
 
 
-def _sweep(run: _Replay, still_held: list[Block], order: Iterable[int], tick: int) -> bool:
-    """Take each job out and put it back at its earliest fit, all others fixed. Did any move?"""
+def _sweep(run: _Replay, still_held: list[Block], order: Iterable[int], tick: int, only_now: bool = False) -> bool:
+    """Take each job out and put it back at its earliest fit, all others fixed. Did any move? `only_now`: put it back
+    where it was unless that is now."""
     plan = [_block(run, j) for j in run.promise]
     profile = run.profile(run.running_blocks() + still_held + plan)
     before = dict(run.promise)
     for j in order:
         profile.change(*_block(run, j), +1)
-        _place(run, profile, j, tick)
+        was = run.promise[j], run.held[j]
+        run.promise[j], run.held[j] = profile.earliest(run.machine, run.jobs[j], tick)
+        if only_now and run.promise[j] != run.now:
+            run.promise[j], run.held[j] = was
+        profile.change(*_block(run, j), -1)
     return run.promise != before
 
 
@@ -409,6 +417,8 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
         _sweep(run, [], old, tick)
     elif sweep == "start":
         _sweep(run, [], sorted(old, key=lambda j: run.promise[j]), tick)
+    elif sweep == "now":
+        _sweep(run, [], old, tick, only_now=True)
     elif sweep == "repeat":
         while _sweep(run, [], old, tick):
             pass
@@ -417,8 +427,8 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
             later = run.ended[i + 1 :]
             held = [(run.now, run.estimated_end(j), run.held[j].size) for j in later]
             _sweep(run, held, old, tick)
-    else:
-        raise ValueError(f"no sweep {sweep!r}: submit, each-end, repeat, start")
+    elif sweep != "none":
+        raise ValueError(f"no sweep {sweep!r}: submit, each-end, repeat, start, now, none")
 
 
 def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
@@ -493,8 +503,8 @@ def _deadline_pass(policy: Deadline, run: _Replay) -> None:
         profile = run.profile(run.running_blocks())
         for j in sorted(old, key=lambda j: run.promise[j]):
             _place(run, profile, j, 1)
-    elif run.ended:
-        _sweep(run, [], sorted(old, key=lambda j: j in run.tentative), 1)
+    elif run.ended and policy.sweep != "none":
+        _sweep(run, [], sorted(old, key=lambda j: j in run.tentative), 1, policy.sweep == "now")
     for j in run.arrived:
         if run.jobs[j].deadline >= 0:
             _place(run, _plan_without(run, []), j, 1)
@@ -539,7 +549,8 @@ def slow_replay(
         else:
             heapq.heappush(coming, (job.submit, j))
     while coming or run.running or run.waiting:
-        run.now = _next_time(run, coming, every, run.promise.values() if isinstance(policy, Deadline) else ())
+        woken = isinstance(policy, Deadline) or (isinstance(policy, Conservative) and policy.sweep in ("now", "none"))
+        run.now = _next_time(run, coming, every, run.promise.values() if woken else ())
         _ends_and_arrivals(run, coming, followers)
         if run.waiting or not every:
             result.passes += 1

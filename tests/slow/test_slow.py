@@ -15,7 +15,7 @@ from tests.slow.policies import Conservative, ListPolicy, SlowJob, order_key, sl
 from tests.slow.workloads import random_jobs, schedule_of
 
 ORDERS = ("fcfs", "sjf", "ljf", "saf", "laf", "spf", "small", "large", "wfp3", "unicef", "xfactor")
-SWEEPS = ("submit", "each-end", "repeat", "start")
+SWEEPS = ("submit", "each-end", "repeat", "start", "now", "none")
 SEEDS = range(20)
 LISTS = [
     *(ListPolicy(order, reserve) for order in ORDERS for reserve in ("strict", 0, 1, "all")),
@@ -167,6 +167,10 @@ def test_conservative_moves_up_when_a_job_ends_early() -> None:
         # A second sweep brings B to 12; so does taking C, promised earlier, first. D then goes after B.
         ("repeat", [0, 0, 12, 2, 17]),
         ("start", [0, 0, 12, 2, 17]),
+        # C can start at once, B cannot until D has ended.
+        ("now", [0, 0, 15, 2, 10]),
+        # Nobody moves, and D goes into the hole.
+        ("none", [0, 0, 20, 10, 3]),
     ],
 )
 def test_sweeps_leave_holes_or_not(sweep: str, starts: list[int]) -> None:
@@ -185,6 +189,8 @@ def test_sweeps_leave_holes_or_not(sweep: str, starts: list[int]) -> None:
         ("repeat", [0, 0, 2, 7]),
         # C first: to 2..12; then B: to 12.
         ("start", [0, 0, 12, 2]),
+        ("now", [0, 0, 2, 7]),
+        ("none", [0, 0, 20, 10]),
     ],
 )
 def test_two_ends_in_one_moment(sweep: str, starts: list[int]) -> None:

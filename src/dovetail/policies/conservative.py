@@ -13,15 +13,15 @@ from dovetail.kernels.passes.order import CODES
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import choice, setting
-from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, written
+from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, wake_of, written
 
 
 @dataclass(frozen=True)
 class Conservative(RulePolicy):
     """Conservative backfilling: every job is promised a start on arrival; promises only move earlier.
 
-    `sweep`: "once" a moment in submit order, after "each-end", "repeat" until nothing moves, or once "by-start" in the
-    order of the promised starts.
+    `sweep`: "once" a moment in submit order, after "each-end", "repeat" until nothing moves, once "by-start" in the
+    order of the promised starts, once with "start-now" for jobs that can start at once only, or "none".
     """
 
     sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*SWEEPS))
@@ -40,7 +40,10 @@ class Conservative(RulePolicy):
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         run.jobs[layout.PROMISED_LAST, starts] = state.now
-        return Plan(state.waiting[starts].tolist(), promised=written(state, run, layout.PROMISED_LAST))
+        promised = written(state, run, layout.PROMISED_LAST)
+        return Plan(state.waiting[starts].tolist(), promised=promised, wake=wake_of(run))
 
 
 NAMES: Final[Mapping[str, Policy]] = {"conservative": Conservative()}
+ALIASES: Final = {"cbf": "conservative"}
+"""As the deadline paper calls it."""

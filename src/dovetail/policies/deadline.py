@@ -8,12 +8,15 @@ from typing import ClassVar, Final
 
 from dovetail.arrays import Ints
 from dovetail.kernels import state as layout
+from dovetail.kernels.passes.conservative import SWEEPS
 from dovetail.kernels.passes.deadline import DeadlineRule
 from dovetail.kernels.passes.order import CODES
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.names import setting, yes_or_no
+from dovetail.names import choice, setting, yes_or_no
 from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, agreed, wake_of
+
+_SWEEPS: Final = ("once", "start-now", "none")
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class DeadlineBackfilling(RulePolicy):
 
     guard: bool = setting(True, "no accepted deadline is broken while estimates are upper bounds", yes_or_no())
     """Without, it is Algorithm 1 as printed."""
+    sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*_SWEEPS))
     name: str = "dbf"
     keeps_promises = True
     makes_offers: ClassVar[bool] = True
@@ -31,7 +35,7 @@ class DeadlineBackfilling(RulePolicy):
     }
 
     def rule(self, asked: Asked = AS_USUAL) -> DeadlineRule:
-        return DeadlineRule(self.common(asked, CODES["fcfs"]), self.guard, asked.bounded)
+        return DeadlineRule(self.common(asked, CODES["fcfs"]), self.guard, SWEEPS[self.sweep], asked.bounded)
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:
         return {**standing.expected, **standing.promised}

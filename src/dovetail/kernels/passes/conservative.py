@@ -35,13 +35,16 @@ from dovetail.kernels.state import (
     STARTED,
     WAITING,
     Run,
+    wake_at_next,
 )
 
 _0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 # When a sweep happens and in which order it goes.
-ONCE, EACH_END, REPEAT, BY_START = range(4)
-SWEEPS = {"once": ONCE, "each-end": EACH_END, "repeat": REPEAT, "by-start": BY_START}
+ONCE, EACH_END, REPEAT, BY_START, START_NOW, NONE = range(6)
+SWEEPS = {
+    "once": ONCE, "each-end": EACH_END, "repeat": REPEAT, "by-start": BY_START, "start-now": START_NOW, "none": NONE,
+}  # fmt: skip
 
 
 class ConservativeRule(NamedTuple):
@@ -54,14 +57,17 @@ class ConservativeRule(NamedTuple):
 
 
 @inner
-def sweep(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints) -> bool:
-    """One compression in the order given. Returns whether a promise moved."""
+def sweep(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints, only_now: bool) -> bool:
+    """One compression in the order given. Returns whether a promise moved. `only_now`: a job that cannot start at once
+    stays where it is."""
     moved = False
     for i in range(n):
         job = queue[i]
         old = promised[job]
         unreserve(cap, job, old, estimate[job])
         at = earliest_fit(cap, job, now, estimate[job])
+        if only_now and at > now:
+            at = old
         reserve(cap, job, at, estimate[job])
         if at != old:
             promised[job] = at
@@ -75,13 +81,15 @@ def compress(
     spare: Ints,
 ) -> None:  # fmt: skip
     """Sweep as the setting says. `queue` is in submit order; `key` (by job), `order`, `spare` are working space."""
+    if how == NONE:
+        return
     if how == BY_START:
         _by_promise(queue, n, promised, key, order, spare)
-        sweep(cap, now, estimate, order, n, promised)
+        sweep(cap, now, estimate, order, n, promised, False)
         return
-    again = sweep(cap, now, estimate, queue, n, promised)
+    again = sweep(cap, now, estimate, queue, n, promised, how == START_NOW)
     while again and how == REPEAT:
-        again = sweep(cap, now, estimate, queue, n, promised)
+        again = sweep(cap, now, estimate, queue, n, promised, False)
 
 
 @inner
@@ -178,6 +186,8 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
         job = run.lists[QUEUE, i]
         promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
         run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+    if rule.sweep == START_NOW or rule.sweep == NONE:  # a promised start may be at an instant at which nobody ends
+        wake_at_next(run, now, run.jobs[PROMISED_LAST], rule.bounded)
     return start_due(
         cap,
         now,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import reserve, unreserve
-from dovetail.kernels.passes.conservative import outdated, promise, rebuild, start_due, sweep
+from dovetail.kernels.passes.conservative import NONE, START_NOW, outdated, promise, rebuild, start_due, sweep
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
@@ -47,6 +47,8 @@ class DeadlineRule(NamedTuple):
     common: Common
     guard: bool
     """No accepted deadline is broken for a regular job."""
+    sweep: int
+    """ONCE, START_NOW or NONE of conservative.py."""
     bounded: bool
 
 
@@ -150,8 +152,10 @@ def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> 
 
 
 @inner
-def _compress(cap: Any, run: Run, now: int, n: int) -> None:
+def _compress(cap: Any, run: Run, now: int, n: int, how: int) -> None:
     """After ends: one sweep over the firm jobs, then one over the tentative ones."""
+    if how == NONE:
+        return
     order = run.lists[ORDER]
     m = 0
     for of_these in (False, True):
@@ -160,7 +164,7 @@ def _compress(cap: Any, run: Run, now: int, n: int) -> None:
             if (run.jobs[AGREED, job] == TENTATIVE) == of_these:
                 order[m] = job
                 m += 1
-    sweep(cap, now, run.jobs[ESTIMATE], order, n, run.jobs[PROMISED_LAST])
+    sweep(cap, now, run.jobs[ESTIMATE], order, n, run.jobs[PROMISED_LAST], how == START_NOW)
 
 
 @inner
@@ -178,7 +182,7 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
             end = jobs[START, job] + jobs[ESTIMATE, job]
             if end > now:
                 unreserve(cap, job, now, end - now)
-        _compress(cap, run, now, n)
+        _compress(cap, run, now, n, rule.sweep)
     for i in range(n, info[WAITING]):
         job = run.lists[QUEUE, i]
         if jobs[DEADLINE, job] >= 0:
