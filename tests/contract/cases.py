@@ -108,7 +108,7 @@ def _policies(
     reserve = rng.choice(("strict", 0, 1, 1, 1, 2, 3, 5, "all", "all"))
     starve = rng.choice((None, None, None, 0, 5, 20))
     relax = slack = 0.0
-    if reserve not in ("strict", 0) and rng.random() < 0.3:
+    if reserve not in ("strict", 0) and rng.random() < 0.4:
         if rng.random() < 0.5:
             relax = rng.choice((0.1, 0.5, 1.0, 2.0))
         else:
