@@ -18,10 +18,10 @@ from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.machine import new_machine
 from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Step, Workload
-from dovetail.policies.machine import new_machine
 from dovetail.referee import assert_valid
 from reproductions.alibaba_gpus.kernel import all_fragmented, fill
 

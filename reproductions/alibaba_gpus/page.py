@@ -14,9 +14,9 @@ from dovetail.arrays import Floats
 from dovetail.io.alibaba import read_nodes, read_pods
 from dovetail.metrics.comparison import compare, mean_interval
 from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.machine import PLACES
 from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Workload
-from dovetail.policies.machine import PLACES
 from dovetail.studies.task import Cell
 from reproductions.alibaba_gpus.filling import POINTS, UPTO, drawn, filled, shared_asked, shared_capacity
 from reproductions.claims import NO, PART, YES, Judged

@@ -10,9 +10,9 @@ import pytest
 
 from dovetail.errors import SettingError
 from dovetail.model.cluster import NodeKind, by_node
+from dovetail.model.machine import PLACES
 from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Provenance, Workload
-from dovetail.policies.machine import PLACES
 from reproductions.alibaba_gpus.filling import POINTS, UPTO, drawn, filled
 from reproductions.alibaba_gpus.page import quarter
 from reproductions.values import Value, Values

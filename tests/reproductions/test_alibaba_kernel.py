@@ -10,8 +10,8 @@ import pytest
 
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import Typical
+from dovetail.model.machine import new_machine
 from dovetail.model.requests import requests_of
-from dovetail.policies.machine import new_machine
 from reproductions.alibaba_gpus.kernel import all_fragmented, fill
 from tests.slow.node_cases import random_nodes_case
 from tests.slow.nodes import RULES

@@ -16,9 +16,9 @@ from dovetail.kernels.learners.learner import Learner, copied_learner, new_learn
 from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.planner.search import fitted
 from dovetail.model.cluster import Cluster
+from dovetail.model.machine import Machine, new_machine
 from dovetail.model.requests import Requests, requests_of
 from dovetail.model.workload import Workload
-from dovetail.policies.machine import Machine, new_machine
 
 
 @dataclass

@@ -14,7 +14,8 @@ class Plan:
     estimates are upper bounds; `expected` to the start that is foreseen; `reasons` says why a job waits. `deadlines`
     maps a waiting job that came with a deadline to the instant by which it will have ended, promised too; -1: refused.
     `nodes` maps each job to start, on a cluster whose nodes are known, to the node of each of its units; `devices` to
-    the shared devices of each (bit d: device d), where the cluster has any.
+    the shared devices of each (bit d: device d), where the cluster has any. Both may also have jobs that start later,
+    for a policy that wants to remember where.
     `wake` is when the policy wants to be asked again, if nothing happens before; None: it does not mind.
     """
 

@@ -43,6 +43,11 @@ class Requests:
             rows[:, self.need.shape[1] :] = self.share[job] * bits
         return rows
 
+    def of(self, jobs: Ints) -> Requests:
+        """What these jobs ask for, in their order."""
+        columns = (self.units, self.need, self.share, self.per_node, self.exclusive, self.kinds)
+        return Requests(*(column[jobs] for column in columns))
+
     @cached_property
     def first(self) -> Ints:
         """Where the units of each job begin, if those of all jobs stand in a row; one more for the end."""

@@ -13,18 +13,16 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
-from dovetail.kernels.machine.node_fit import PICKED
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.kernels.one_pass import step
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
 from dovetail.model.cluster import Cluster, PowerCap
+from dovetail.model.machine import PLACES, Machine, new_machine
 from dovetail.model.plan import Plan
-from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, check_settings, choice, setting
-from dovetail.policies.machine import PLACES, Machine, new_machine
 
 CIRCUMSTANCES: Final = {
     "nodes": "on nodes",
@@ -256,15 +254,11 @@ def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
         machine = Cluster(state.processors, cap=PowerCap(state.room_mw) if capped else None)
         draws = state.draws_mw[here] if capped else None
         return new_machine(machine, state.size[here], None, place, 2 * len(here), foresight, draws)
-    columns = (asked.units, asked.need, asked.share, asked.per_node, asked.exclusive, asked.kinds)
-    cap = new_machine(
-        cluster, state.size[here], Requests(*(column[here] for column in columns)), place, len(here), foresight
-    )
+    cap = new_machine(cluster, state.size[here], asked.of(here), place, len(here), foresight)
     if isinstance(cap, Nodes):
         for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
-            job, units = int(here[i]), slice(cap.first[i], cap.first[i + 1])
-            cap.pick[0, units], cap.pick[1, units] = state.nodes[job], state.devices[job]
-            cap.rows[PICKED, i] = state.now
+            job = int(here[i])
+            cap.hold(i, state.now, state.nodes[job], state.devices[job])
     return cap
 
 

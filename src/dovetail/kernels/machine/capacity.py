@@ -21,6 +21,12 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     recall_plan(cap, memory)            make the plan what it was then
     names_nodes(cap)                    whether a job that starts must have been reserved for just before, on its nodes
     room(cap, running, waiting)         whether the arrays have room for so many jobs that run, and wait with a place
+
+Two more are asked of nodes by a planner that knows from processors when a job may start at the earliest
+(planner/day.py), which also answers for a machine without nodes.
+
+    earliest_before(cap, job, at, length, until)    as earliest_fit; NEVER if that is not before `until`
+    reserve_again(cap, job, at, length)             put it into the plan on the nodes that it was picked last
 """
 
 from __future__ import annotations
@@ -46,3 +52,5 @@ remember_plan = seam("remember_plan")
 recall_plan = seam("recall_plan")
 names_nodes = seam("names_nodes")
 room = seam("room")
+earliest_before = seam("earliest_before")
+reserve_again = seam("reserve_again")

@@ -184,9 +184,27 @@ def _next_change(fleet: Ints, left: int, right: int, length: int) -> int:
 
 
 @inner
-def earliest_fit(cap: Any, job: int, at: int, length: int) -> int:
+def _opens(cap: Any, job: int, kind: int, left: int, at: int, length: int, until: int) -> tuple[int, int, int]:
+    """The first instant from `at`, in segment `left`, on from which each segment that the job would run in has room for
+    a unit: the first and the last of these segments, each noted, and the instant; NEVER if it is not before `until`."""
+    fleet = cap.plan
+    seg, when = left, at
+    while when < until:
+        after = fleet[seg + NEXT]
+        if _into(cap, job, kind, seg) == 0:
+            if after < 0:
+                break
+            left, when = after, fleet[after + AT]
+        elif after < 0 or fleet[after + AT] >= when + length:
+            return left, seg, when
+        seg = after
+    return left, left, _NEVER
+
+
+@inner
+def earliest_before(cap: Any, job: int, at: int, length: int, until: int) -> int:
     # Each class has a window on its timeline, from segment LEFT_AT to RIGHT_AT, that moves on to later starts; HAS is
-    # how many units fit into it on one node. A heap says whose window changes next.
+    # how many units fit into it on one node, -1 if the window is still to come. A heap says whose window changes next.
     fleet, scratch, units = cap.plan, cap.scratch, cap.rows[UNITS, job]
     n = events = there = ZERO
     for kind in range(cap.info[KINDS]):
@@ -194,42 +212,53 @@ def earliest_fit(cap: Any, job: int, at: int, length: int) -> int:
             continue
         home = fleet[HEADS + kind]
         while home >= 0:
-            left = right = current(fleet, fleet[home + FIRST], at)
-            _into(cap, job, kind, left)
-            while fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] < at + length:
-                right = fleet[right + NEXT]
-                _into(cap, job, kind, right)
-            has = _least_units(cap, job, kind, left, right)
-            there += has * fleet[home + COUNT]
-            if there >= units:
-                return at
-            scratch[CANDIDATE, n], scratch[LEFT_AT, n], scratch[RIGHT_AT, n], scratch[HAS, n] = home, left, right, has
-            when = _next_change(fleet, left, right, length)
-            if when < NEVER:
+            left, right, when = _opens(cap, job, kind, current(fleet, fleet[home + FIRST], at), at, length, until)
+            has = NONE
+            if when == at:
+                has = _least_units(cap, job, kind, left, right)
+                there += has * fleet[home + COUNT]
+                if there >= units:
+                    return at
+                when = _next_change(fleet, left, right, length)
+            if when < until:
+                scratch[CANDIDATE, n], scratch[LEFT_AT, n], scratch[RIGHT_AT, n] = home, left, right
+                scratch[HAS, n] = has
                 events = push(scratch[EVENT_AT], scratch[EVENT], events, when, n)
-            n += 1
+                n += 1
             home = fleet[home + AFTER]
     while events > 0:
         when = scratch[EVENT_AT, 0]
         while events > 0 and scratch[EVENT_AT, 0] == when:
             i = scratch[EVENT, 0]
             events = pop(scratch[EVENT_AT], scratch[EVENT], events)
-            home, left, right = scratch[CANDIDATE, i], scratch[LEFT_AT, i], scratch[RIGHT_AT, i]
+            home, left, right, had = scratch[CANDIDATE, i], scratch[LEFT_AT, i], scratch[RIGHT_AT, i], scratch[HAS, i]
             kind = fleet[home + KIND]
-            if fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] - length + 1 == when:
-                right = fleet[right + NEXT]
-                _into(cap, job, kind, right)
-            if fleet[left + NEXT] >= 0 and fleet[fleet[left + NEXT] + AT] == when:
-                left = fleet[left + NEXT]
-            has = _least_units(cap, job, kind, left, right)
-            there += (has - scratch[HAS, i]) * fleet[home + COUNT]
+            has, after = ZERO, when
+            if had >= 0:
+                there -= had * fleet[home + COUNT]
+                if fleet[left + NEXT] >= 0 and fleet[fleet[left + NEXT] + AT] == when:
+                    left = fleet[left + NEXT]
+                if fleet[right + NEXT] >= 0 and fleet[fleet[right + NEXT] + AT] - length + 1 == when:
+                    right = fleet[right + NEXT]
+                    if _into(cap, job, kind, right) == 0:  # from here on nothing fits before this segment is over
+                        left, right, after = _opens(cap, job, kind, right, fleet[right + AT], length, until)
+            if after == when:
+                has = _least_units(cap, job, kind, left, right)
+                there += has * fleet[home + COUNT]
+                after = _next_change(fleet, left, right, length)
+            else:
+                has = NONE
             scratch[LEFT_AT, i], scratch[RIGHT_AT, i], scratch[HAS, i] = left, right, has
-            after = _next_change(fleet, left, right, length)
-            if after < NEVER:
+            if after < until:
                 events = push(scratch[EVENT_AT], scratch[EVENT], events, after, i)
         if there >= units:
             return when
-    return _NEVER  # it would not fit into the idle machine
+    return _NEVER  # it would not fit into the idle machine, or not before
+
+
+@inner
+def earliest_fit(cap: Any, job: int, at: int, length: int) -> int:
+    return earliest_before(cap, job, at, length, _NEVER)
 
 
 @inner

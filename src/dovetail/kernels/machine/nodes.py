@@ -60,6 +60,7 @@ from dovetail.kernels.machine.node_fit import (
     VECTOR,
     WHOLE,
     count,
+    earliest_before,
     earliest_fit,
     fits_plan,
     least_free,
@@ -121,6 +122,20 @@ class Nodes(NamedTuple):
     def memory(self) -> Ints:
         """Memory for a plan (remember_plan)."""
         return np.zeros_like(self.plan)
+
+    def hold(self, job: int, now: int, nodes: Ints, devices: Ints) -> None:
+        """Give these nodes and devices to a job that is to be started next, at `now`."""
+        units = slice(self.first[job], self.first[job + 1])
+        self.pick[0, units], self.pick[1, units] = nodes, devices
+        self.rows[PICKED, job] = now
+
+    def picked(self) -> Ints:
+        """Which node each unit of each job was last picked, and which devices."""
+        return self.pick.copy()
+
+    def pick_again(self, where: Ints) -> None:
+        """Pick what `picked` said."""
+        self.pick[:] = where
 
 
 def new_nodes(
@@ -328,6 +343,13 @@ def _reserve(cap: Nodes, job: int, at: int, length: int) -> None:
     cap.rows[PICKED, job] = now if at == now else NONE
 
 
+@inner
+def _reserve_again(cap: Nodes, job: int, at: int, length: int) -> None:
+    now = cap.info[PLAN_NOW]
+    _apply(cap, cap.plan, job, cap.pick, now, at, at + length, _TAKE, False)
+    cap.rows[PICKED, job] = now if at == now else NONE
+
+
 # The next two answer for rules that take reservations out again or keep a plan, which are refused on nodes so far.
 
 
@@ -434,8 +456,10 @@ answers(
     take_beside=_take_beside,
     open_plan=_open_plan,
     earliest_fit=earliest_fit,
+    earliest_before=earliest_before,
     fits_plan=fits_plan,
     reserve=_reserve,
+    reserve_again=_reserve_again,
     unreserve=_unreserve,
     advance_plan=_advance_plan,
     remember_plan=_remember_plan,

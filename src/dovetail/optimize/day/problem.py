@@ -6,8 +6,10 @@ default search are in cpsat.py.
 
 Where the paper leaves something open:
 
-- Nodes are one pool of processors, a stand-in for its 300 nodes. `per_node` processors make a job unit; only two of
-  the orders of MultiSearch look at units.
+- Where nodes are known (`Day.on`), each unit of a job goes to the first node that has room for it all the way, and
+  nodes are in their order: so the paper has it for its rules, and says nothing of it for the heuristic. Else processors
+  are one pool, and `per_node` of them make a job unit; only two of the orders of MultiSearch look at units.
+- The resources that MultiSearch sorts by are cores.
 - S is the segments of today, as the paper assumes "for the sake of simplicity". Jobs that run when the day begins count
   in them to their ends. What a job does after midnight counts only with `tomorrow`, in one segment of its own: with it,
   a day is worth the profit of all that it starts, and there is little reason to start anything today.
@@ -21,17 +23,19 @@ Where the paper leaves something open:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import process_time
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.energy.cooling import ONE
 from dovetail.energy.site import MILLION, Site
-from dovetail.kernels.machine.processors import new_counted
-from dovetail.kernels.planner.day import begin_day, place_day
+from dovetail.kernels.planner.day import Anywhere, begin_day, place_day
+from dovetail.model.cluster import Cluster, PowerCap
+from dovetail.model.machine import new_machine
+from dovetail.model.requests import Requests
 
 WITHIN_MC: Final = 5000
 """Temperatures of a segment are within this many thousandths of a degree."""
@@ -66,6 +70,16 @@ def segments_of(site: Site, begin: int, end: int) -> Segments:
 
 
 @dataclass(frozen=True)
+class OnNodes:
+    """The nodes of a day: what each of its jobs asks of them, and which those that run have."""
+
+    cluster: Cluster
+    requests: Requests
+    held: Ints
+    """Of each unit of the jobs that run, in a row: the node, and its devices as bits."""
+
+
+@dataclass(frozen=True)
 class Day:
     """The jobs that may start today, and behind them (from `jobs` on) those that run already."""
 
@@ -84,6 +98,8 @@ class Day:
     room_mw: int = -1
     """What all together may draw so under a power cap; -1: no cap."""
     tomorrow: bool = False
+    on: OnNodes | None = None
+    """Where nodes are known. Else processors are counted, and any of them will do."""
 
     @property
     def begin(self) -> int:
@@ -126,11 +142,16 @@ class Day:
         full = np.array([self.processors * self.site.busy_mw])
         return float(self.site.cooling.at(full, np.rint([mean_mc]).astype(np.int64))[0] / ONE)
 
+    @property
+    def units(self) -> Ints:
+        """How many units each job has."""
+        return -(-self.size // self.per_node) if self.on is None else self.on.requests.units
+
     def orders(self) -> Iterator[Ints]:
         """The 11 criteria of MultiSearch, each rising and falling; ties by position."""
         n = slice(0, self.jobs)
         length, size, draw = self.length[n], self.size[n], self.draw_mw[n]
-        units = -(-size // self.per_node)
+        units = self.units[n]
         margin = size * self.earns - draw * self.mean_price * self.mean_pue
         worth = margin * length
         ratio = np.divide(draw, worth, out=np.full(self.jobs, np.inf), where=worth != 0)
@@ -144,30 +165,48 @@ class Day:
 
 
 class Placer:
-    """The job-based heuristic on one day: Algorithm 1, compiled."""
+    """The job-based heuristic on one day: Algorithm 1, compiled. On nodes each unit goes to the first with room."""
 
     def __init__(self, day: Day) -> None:
         self.day = day
-        capped = day.room_mw >= 0
-        need = np.stack([day.size, day.draw_mw], axis=1) if capped else day.size
-        total = np.array([day.processors, day.room_mw] if capped else [day.processors], np.int64)
-        running = np.arange(day.jobs, len(day.size))
-        entries = 2 * len(day.size) + 4
-        self._cap = new_counted(np.ascontiguousarray(need).reshape(-1), total, entries, entries)
-        begin_day(self._cap, day.begin, running, day.begin + day.length[running])
+        size, cap = day.size, PowerCap(day.room_mw) if day.room_mw >= 0 else None
+        running, room = np.arange(day.jobs, len(size)), 2 * len(size) + 4
+        self._nodes: Any = Anywhere()
+        if day.on is not None:
+            asked, first = day.on.requests, day.on.requests.first
+            size = asked.units * asked.need[:, 0]
+            self._nodes = new_machine(day.on.cluster, size, asked, "first", room)
+            for job in running.tolist():
+                units = slice(first[job] - first[day.jobs], first[job + 1] - first[day.jobs])
+                self._nodes.hold(job, day.begin, *day.on.held[:, units])
+        self._pool = new_machine(Cluster(day.processors, cap=cap), size, None, "", room, draws=day.draw_mw)
+        begin_day(self._pool, self._nodes, day.begin, running, day.begin + day.length[running])
         self._length = np.ascontiguousarray(day.length)
         self.decodes = 0
 
+    @property
+    def where(self) -> Ints:
+        """The node of each unit of each job that was placed last, and its devices as bits; nothing in a pool."""
+        found: Ints = self._nodes.picked()
+        return found
+
     def place(
-        self, order: Ints, earliest: Ints | None = None, fixed: Ints | None = None, until: int | None = None
+        self,
+        order: Ints,
+        earliest: Ints | None = None,
+        fixed: Ints | None = None,
+        until: int | None = None,
+        where: Ints | None = None,
     ) -> Ints:
         """The start of each job, -1: not today, or not before `until`. Jobs with a start in `fixed` are placed there
-        first."""
+        first, on nodes on those in `where`."""
         day = self.day
+        if where is not None:
+            self._nodes.pick_again(where)
         starts = np.full(day.jobs, -1, np.int64)
         fixed = starts.copy() if fixed is None else fixed
         place_day(
-            self._cap, day.begin, day.end if until is None else until, order,
+            self._pool, self._nodes, day.begin, day.end if until is None else until, order,
             day.earliest if earliest is None else earliest, self._length, fixed, starts,
         )  # fmt: skip
         self.decodes += 1
@@ -187,6 +226,8 @@ class Searched:
     cpu_s: float
     best_cpu_s: float
     """CPU seconds until the best was found."""
+    where: Ints = field(default_factory=lambda: np.empty((2, 0), np.int64))
+    """Of each unit of each job that starts, the node and its devices (`Placer.where`)."""
 
     @property
     def improved(self) -> bool:
@@ -203,7 +244,7 @@ def multi_search(day: Day) -> Searched:
         starts = placer.place(order)
         profit = day.profit(starts)
         if profit > best.profit:
-            best = Searched(starts, profit, order, profit, 0.0, process_time() - begun)
+            best = Searched(starts, profit, order, profit, 0.0, process_time() - begun, placer.where)
     return replace(best, cpu_s=process_time() - begun)
 
 
@@ -211,15 +252,16 @@ def in_order(day: Day) -> Searched:
     """Every job placed in order of submission."""
     begun = process_time()
     order = np.argsort(day.earliest[: day.jobs], kind="stable")
-    starts = Placer(day).place(order)
+    placer = Placer(day)
+    starts = placer.place(order)
     profit = day.profit(starts)
-    return Searched(starts, profit, order, profit, process_time() - begun, 0.0)
+    return Searched(starts, profit, order, profit, process_time() - begun, 0.0, placer.where)
 
 
 def delay_search(day: Day, begin: Searched, *, decodes: int, delay_s: int) -> Searched:
     """Algorithm 3: job after job, in the order that was best, is held back by `delay_s` more and more, until the day is
-    over; from then on it stays where it is in the best plan. The paper says neither how long a delay is nor which
-    job comes first. `decodes` plans are tried."""
+    over; from then on it stays where it is in the best plan, on nodes on those it has there. The paper says neither how
+    long a delay is nor which job comes first. `decodes` plans are tried."""
     begun, placer, best = process_time(), Placer(day), begin
     at_best = 0.0
     fixed, earliest = np.full(day.jobs, -1, np.int64), day.earliest.copy()
@@ -230,10 +272,11 @@ def delay_search(day: Day, begin: Searched, *, decodes: int, delay_s: int) -> Se
             earliest[job] = max(earliest[job], begin.starts[job]) + delay_s
             if earliest[job] >= day.end:
                 break
-            starts = placer.place(begin.order, earliest, fixed)
+            starts = placer.place(begin.order, earliest, fixed, where=best.where)
             profit = day.profit(starts)
             if profit > best.profit + 1e-9 * abs(best.profit):
-                best, at_best = replace(best, starts=starts, profit=profit), process_time() - begun
+                best = replace(best, starts=starts, profit=profit, where=placer.where)
+                at_best = process_time() - begun
         if placer.decodes >= decodes:
             break
         fixed[job] = best.starts[job]
