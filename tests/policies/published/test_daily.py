@@ -17,7 +17,7 @@ from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.model.workload import Provenance, Workload
+from dovetail.model.workload import Provenance, Step, Workload
 from dovetail.optimize.day.problem import Day, Searched
 from dovetail.policies.published.daily import Daily
 from dovetail.policies.registry import policy
@@ -83,6 +83,66 @@ def test_every_search_runs_and_is_carried_out(search: str, known: str) -> None:
     assert again.start.tolist() == made.start.tolist()
 
 
+NODES = by_node(("cores", "memory_gb"), (NodeKind("a", 2, (3, 8)), NodeKind("b", 1, (2, 64))))
+
+
+def on_nodes(workload: Workload, seed: int) -> Workload:
+    rng = random.Random(seed)
+    units = np.array([rng.randint(1, 3) for _ in range(len(workload))])
+    cores = np.array([rng.randint(1, 2) for _ in range(len(workload))])
+    memory = np.array([rng.randint(1, 4) for _ in range(len(workload))])
+    columns = {"units": units, "unit_cores": cores, "unit_memory_gb": memory, "size": units * cores}
+    return workload.with_columns(Step("units"), **columns)
+
+
+@pytest.mark.parametrize("known", ["day", "submitted"])
+@pytest.mark.parametrize("search", ["multi", "delay", "relax", "cp"])
+def test_on_nodes_every_search_is_carried_out(search: str, known: str) -> None:
+    """The referee agrees with every node of every unit, and jobs are where the plan of the morning says."""
+    for seed in range(3):
+        workload, site = busy_days(seed, 30)
+        workload, days = on_nodes(workload, seed), list[tuple[Day, Searched]]()
+        daily = Daily(known, search, decodes=20, deterministic=0.02, see=lambda *day: days.append(day))  # noqa: B023
+        made = replay(workload, daily, site=site, estimate="runtime", cluster=NODES)
+        assert check_schedule(made) == []
+        assert (made.start >= 0).all()
+        if known == "day":
+            assert sum(int((found.starts >= 0).sum()) for _, found in days) == len(workload)
+
+
+def test_rules_and_searches_by_name() -> None:
+    workload, site = busy_days(5)
+    names = ("strict-est", "strict-wt", "strict-profit", "nonstrict-est", "nonstrict-wt", "nonstrict-profit")
+    plain = ("strict-fcfs", "strict-sjf", None, "greedy-fcfs", "greedy-sjf", None)
+    for name, other in zip(names, plain, strict=True):
+        found = policy(name)
+        assert found.place == "first"
+        for cluster, jobs in ((None, workload), (NODES, on_nodes(workload, 5))):
+            made = replay(jobs, found, site=site, cluster=cluster, estimate="runtime")
+            assert check_schedule(made) == []
+            stepped = replay(jobs, found, site=site, cluster=cluster, estimate="runtime", event_by_event=True)
+            assert made.start.tolist() == stepped.start.tolist()
+            if other:
+                same = replay(jobs, policy(f"{other}:place=first"), cluster=cluster, estimate="runtime")
+                assert made.start.tolist() == same.start.tolist()
+    for name, search in {"multisearch": "multi", "delaysearch": "delay", "relaxationsearch": "relax"}.items():
+        named = policy(name)
+        assert isinstance(named, Daily)
+        assert (named.search, named.name) == (search, name)
+    with pytest.raises(SettingError, match="--energy"):
+        replay(workload, policy("strict-profit"))
+
+
+def test_the_profit_rule_takes_those_first_that_draw_least() -> None:
+    """One processor; all three wait when the first has ended. The last says nothing of its power: the site does."""
+    columns = {"id": [0, 1, 2, 3], "submit": [0, 1, 1, 1], "size": [1] * 4, "runtime": [10] * 4, "limit": [10] * 4}
+    columns["power_mw"] = [5000, 9000, 8000, -1]
+    workload = Workload("c", {key: np.array(column) for key, column in columns.items()}, 1, Provenance("made"))
+    for way in ("strict-profit", "nonstrict-profit"):
+        made = replay(workload, policy(way), site=Site("s", 8500), estimate="runtime")
+        assert made.start.tolist() == [0, 30, 10, 20]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_the_plan_of_the_morning_is_what_happens(seed: int) -> None:
     """Where the day is known, no pass between two mornings changes anything."""
@@ -128,9 +188,9 @@ def test_names_and_what_is_refused() -> None:
         replay(workload, policy("daily"), site=replace(site, tariff=0))
     with pytest.raises(SettingError, match="every"):
         replay(workload, policy("daily"), site=site, every_s=60)
-    nodes = by_node(("cores",), (NodeKind("n", 8, (1,)),))
-    with pytest.raises(SettingError, match="cannot place jobs on nodes"):
-        replay(workload, policy("daily"), site=site, cluster=nodes)
+    shared = by_node(("cores", "gpus"), (NodeKind("n", 8, (1, 1)),), shared="gpus")
+    with pytest.raises(SettingError, match="does not share gpus"):
+        replay(workload, policy("relaxationsearch"), site=site, cluster=shared)
     with pytest.raises(SettingError, match="switch"):
         policy("switch:plain=daily;known=submitted")
     with pytest.raises(SettingError, match="prices of a site"):

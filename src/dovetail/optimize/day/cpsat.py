@@ -59,6 +59,8 @@ def solve_day(
     settled = np.flatnonzero(fixed >= 0)
     later = placer.place(np.union1d(inside, settled), fixed=fixed, until=_FAR, where=where)
     horizon = int((later + day.length[: day.jobs])[inside].max(initial=day.end))
+    if day.on is not None:
+        horizon += int(day.length[inside].sum())  # all of them may be put off
     fixed[inside] = -1
     model, times = cp_model.CpModel(), day.segments.times.tolist()
     starts: dict[int, cp_model.IntVar] = {}
@@ -105,7 +107,6 @@ def solve_day(
     if day.on is not None and begin is not None:
         # As CP Optimizer's default search does: large neighbourhoods of the plan at hand.
         solver.parameters.interleave_search = True
-        solver.parameters.use_lns_only = True
     solver.parameters.max_deterministic_time = deterministic_s
     status = solver.solve(model, best)
     spent = process_time() - begun
