@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dovetail.studies.task import Cell
 from reproductions.claims import NO, PART, YES, Judged
-from reproductions.profit.schedules import NODES, RULES, VARIED, solve
+from reproductions.profit.schedules import HIGH, MAIN, NODES, RULES, STRETCHES, VARIED, solve
 from reproductions.running import Work
 from reproductions.runs import Run, Runs
 from reproductions.values import Content, Key, Values
@@ -19,6 +19,12 @@ SCENARIOS: Final = ("air, winter", "air, summer", "hybrid, winter", "hybrid, sum
 """Plant and season, in the order of the paper's tables."""
 ONE: Final = "air, summer"
 SEEDS: Final = (0, 1, 2)
+CHEAP: Final = "K1 0.02"
+"""The table of the variant in which energy counts."""
+BEST: Final = "multisearch"
+HELD: Final = "delaysearch:decodes=100"
+"""The searches at the paper's K1."""
+MACHINES: Final = {"pool": "", "nodes": NODES}
 MULTI: Final = "daily:search=multi"
 DELAY: Final = "daily:search=delay,decodes=1000"
 RELAX: Final = "daily:search=relax,deterministic=0.1"
@@ -43,11 +49,15 @@ OTHERS: Final = {
 
 def cells(_: Work) -> list[Cell]:
     """All schedules, what the tables need first."""
-    found = [_cell(way, place, seed) for seed in SEEDS for place in SCENARIOS for way in (*RULES, MULTI, PLAN)]
+    found = [_cell(way, f"{place}; {MAIN}") for place in SCENARIOS for way in (*RULES, BEST, HELD)]
+    found += [_cell(way, f"{ONE}; {HIGH}") for way in (*RULES, BEST)]
+    found += [_cell(way, f"{ONE}; {MAIN}", 0, width) for width in STRETCHES for way in (*RULES, BEST, HELD)]
+    found += [_cell(NODES + way, f"{ONE}; {MAIN}", 0, width) for width in STRETCHES for way in (*RULES, BEST)]
+    found += [_cell(way, place, seed) for seed in SEEDS for place in SCENARIOS for way in (*RULES, MULTI, PLAN)]
     found += [_cell(DELAY, place, seed) for seed in SEEDS for place in SCENARIOS]
     found += [_cell(way, place) for way in (CP, RELAX) for place in SCENARIOS]
     found += [_cell(way, ONE, 0, *like[1:]) for like in OTHERS.values() for way in (*RULES, like[0])]
-    found += [_cell(way, f"{ONE}; {varied}") for varied in VARIED for way in (*RULES, MULTI)]
+    found += [_cell(way, f"{ONE}; {varied}") for varied in list(VARIED)[2:] for way in (*RULES, MULTI)]
     found += [_cell(NODES + rule, ONE) for rule in RULES]
     return list(dict.fromkeys(found))
 
@@ -88,7 +98,7 @@ def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
     """The cells of all tables that have the runs they need."""
     there, found = _Found(runs), dict[Key, Content | None]()
     for place in SCENARIOS:
-        found |= _of_scenario(there, place)
+        found |= _at_their_tariff(there, place) | _of_scenario(there, place)
         found["Figs. 5 to 8", "best of the paper", place] = printed["CP", place, "over"]
     for way, name in CALLED.items():
         one = there.get(way, SCENARIOS[0])
@@ -98,7 +108,26 @@ def values(runs: Runs, printed: Mapping[Key, Content]) -> dict[Key, Content]:
         if way in (CP, *SEARCHES) and len(every) >= (4 if way in (CP, RELAX) else 12):
             found |= {("Time", name, key): number for key, number in _of_days(every).items()}
     found |= _depends(there)
+    for width in STRETCHES:
+        for machine in MACHINES:
+            found |= _by_width(there, width, machine)
     return {key: content for key, content in found.items() if content is not None}
+
+
+def _by_width(there: _Found, width: str, machine: str) -> dict[Key, Content | None]:
+    """At K1 from Table 2, by the widest job and the machine: the searches over the best rule that stops at a job which
+    does not fit, and over the best that goes on."""
+    prefix, like = MACHINES[machine], (f"{ONE}; {MAIN}", 0, width)
+    strict, other, best = (there.best([prefix + way for way in ways], *like) for ways in (RULES[:3], RULES[3:], RULES))
+    multi, held = (there.get(prefix + way, *like) for way in (BEST, HELD))
+    row: dict[str, Content | None] = {
+        "over strict": _change(multi, strict), "over other": _change(multi, other), "held": _change(held, multi),
+        "search used": _number(multi, "used", 100), "search makespan": _number(multi, "makespan_d"),
+        "makespan": _number(best, "makespan_d"), "work": _number(best, "work_d"), "jobs": _number(best, "jobs"),
+    }  # fmt: skip
+    for kind, run in (("strict", strict), ("other", other)):
+        row |= {kind: run and run.cell.policy.removeprefix(NODES), f"{kind} used": _number(run, "used", 100)}
+    return {("Widths", f"{width}, {machine}", key): content for key, content in row.items()}
 
 
 def _depends(there: _Found) -> dict[Key, Content | None]:
@@ -117,6 +146,24 @@ def _depends(there: _Found) -> dict[Key, Content | None]:
         row = {"rule": name, "used": _number(rule, "used", 100), "search": _change(there.get(MULTI, ONE), rule)}
         row["pool"] = _change(there.get(name, ONE), rule)
         found |= {("Nodes", "300 nodes", key): content for key, content in row.items()}
+    return found
+
+
+def _at_their_tariff(there: _Found, place: str) -> dict[Key, Content | None]:
+    """Tables 1 and 2 at K1 from Table 2."""
+    found: dict[Key, Content | None] = {}
+    for varied in (MAIN, HIGH):
+        rule, multi, held = (there.best(ways, f"{place}; {varied}") for ways in (RULES, [BEST], [HELD]))
+        search = max((run for run in (multi, held) if run), key=lambda run: run.numbers["profit"], default=None)
+        if search and rule:
+            a_day = search.numbers["profit_a_day"] - rule.numbers["profit_a_day"]
+            found["Table 2", place, "a day" if varied == MAIN else "a day, high"] = a_day
+        if search and rule and varied == MAIN:
+            found |= {("Table 1", place, "search"): _change(search, rule), ("Table 1", place, "rule"): rule.cell.policy}
+            found["Table 1", place, "shorter"] = 100 * (1 - search.numbers["makespan_d"] / rule.numbers["makespan_d"])
+            for key, run in (("search", search), ("rule", rule)):
+                found["Table 1", place, f"PUE {key}"] = _number(run, "pue")
+                found["Table 1", place, f"{key} makespan"] = _number(run, "makespan_d")
     return found
 
 
@@ -147,19 +194,15 @@ def _of_scenario(there: _Found, place: str) -> dict[Key, Content | None]:
         name = CALLED[search.cell.policy] if search else ""
         found["CP", place, "how"] = f"{name}; CP-SAT has a plan on {days} days"
     if search and rule:
-        found["Table 1", place, "shorter"] = 100 * (1 - search.numbers["makespan_d"] / rule.numbers["makespan_d"])
-        found["Table 2", place, "a day"] = search.numbers["profit_a_day"] - rule.numbers["profit_a_day"]
-    found |= {
-        ("Table 1", place, f"PUE {key}"): _number(run, "pue") for key, run in (("search", search), ("rule", rule))
-    }
-    found["Table 1", place, "over search"] = _change(ours, search)
+        found[CHEAP, place, "shorter"] = 100 * (1 - search.numbers["makespan_d"] / rule.numbers["makespan_d"])
+    found[CHEAP, place, "over search"] = _change(ours, search)
     for column, way, rules in (("search", "", RULES), ("ours", PLAN, RULES), ("strict", MULTI, RULES[:3])):
         news = [there.get(way, place, seed) if way else there.search(place, seed) for seed in SEEDS]
         gains = [_change(new, there.best(rules, place, seed)) for seed, new in zip(SEEDS, news, strict=True)]
         known = [gain for gain in gains if gain is not None]
         if len(known) == len(SEEDS):
             spread = {"": fmean(known), " low": min(known), " high": max(known)}
-            found |= {("Table 1", place, column + end): number for end, number in spread.items()}
+            found |= {(CHEAP, place, column + end): number for end, number in spread.items()}
     return found
 
 
