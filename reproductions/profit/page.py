@@ -126,7 +126,7 @@ def _by_width(there: _Found, width: str, machine: str) -> dict[Key, Content | No
         "makespan": _number(best, "makespan_d"), "work": _number(best, "work_d"), "jobs": _number(best, "jobs"),
     }  # fmt: skip
     for kind, run in (("strict", strict), ("other", other)):
-        row |= {kind: run and run.cell.policy.removeprefix(NODES), f"{kind} used": _number(run, "used", 100)}
+        row |= {kind: run.cell.policy.removeprefix(NODES) if run else None, f"{kind} used": _number(run, "used", 100)}
     return {("Widths", f"{width}, {machine}", key): content for key, content in row.items()}
 
 
