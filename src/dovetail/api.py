@@ -157,7 +157,7 @@ def replay(
     every_s: int = 0,
     keep_promises: bool = False,
     event_by_event: bool = False,
-    charge_decisions: bool = False,
+    charge_decisions: float = 0,
     progress: Callable[[int], None] | None = None,
 ) -> Schedule:
     """Let a workload happen again under a policy. The same arguments give the same bytes.

@@ -11,7 +11,7 @@ import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
-from dovetail.errors import PolicyError
+from dovetail.errors import PolicyError, SettingError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -45,6 +45,15 @@ def test_by_hand() -> None:
     """Three jobs on one processor, decisions of 10 s. The second comes while the first is decided on."""
     jobs = [SlowJob(0, (1,), 100, 100), SlowJob(3, (1,), 50, 50), SlowJob(500, (1,), 1, 1)]
     assert charged(jobs, 1, 10.0).start.tolist() == [10, 120, 510]  # 0 + 10; ends at 110, + 10; 500 + 10
+
+
+def test_decisions_can_be_charged_several_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decisions of 2.5 s, four times, are the 10 s from above."""
+    workload = workload_of([SlowJob(0, (1,), 100, 100), SlowJob(3, (1,), 50, 50), SlowJob(500, (1,), 1, 1)], (1,))
+    monkeypatch.setattr("time.thread_time_ns", ticking(2.5))
+    assert replay(workload, "easy", charge_decisions=4).start.tolist() == [10, 120, 510]
+    with pytest.raises(SettingError, match="must be a number of at least 0"):
+        replay(workload, "easy", charge_decisions=-1)
 
 
 def test_parts_of_a_second_add_up() -> None:

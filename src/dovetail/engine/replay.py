@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import numba
@@ -49,7 +50,7 @@ def replay(
     seed: int = 0,
     keep_promises: bool = False,
     event_by_event: bool = False,
-    charge_decisions: bool = False,
+    charge_decisions: float = 0,
     site: Site | None = None,
     progress: Progress | None = None,
 ) -> Schedule:
@@ -59,8 +60,8 @@ def replay(
     17 and 18 make a job arrive at an earlier job's end plus think time. With `every_s`, passes are periodic.
     `keep_promises` writes down the reservations of list policies too (conservative backfilling always does).
     `event_by_event` asks the policy at each moment in Python even where the compiled replay could run it whole.
-    With `charge_decisions` the CPU time of each decision is added to the waits (event by event; no two such replays are
-    quite the same). `site`: powers, weather and prices, for policies that ask for them.
+    With `charge_decisions` the CPU time of each decision is added to the waits, so many times (event by event; no two
+    such replays are quite the same). `site`: powers, weather and prices, for policies that ask for them.
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
@@ -68,6 +69,8 @@ def replay(
     estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
+    if not 0 <= charge_decisions < inf:
+        raise SettingError(f"charge_decisions={charge_decisions}: must be a number of at least 0")
     for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
         if wanted:
             policy.refuse(circumstance)
@@ -81,7 +84,7 @@ def replay(
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         _advance(whole, workload, progress)
         return finished(whole, workload, cluster, policy, estimate, seed)
-    clock = time.thread_time_ns if charge_decisions else None
+    clock = (lambda: int(charge_decisions * time.thread_time_ns())) if charge_decisions else None
     stepper = Stepper(workload, cluster, policy, estimator, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
     _advance(stepper, workload, progress)
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
