@@ -14,11 +14,11 @@ from math import isclose, isnan, nan
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
 from typing import Final, TypeVar
 
 from dovetail import __version__
 from dovetail.cli.study import shown
+from dovetail.clock import cpu_s
 from dovetail.errors import DovetailError, InputError
 from dovetail.io.streams import beside
 from dovetail.model.schedule import Schedule
@@ -202,9 +202,9 @@ def _solved(work: Work, cells: Sequence[Cell], workers: int) -> Iterator[Run]:
 
 def _solve(work: Work, cell: Cell) -> Run:
     """In a worker, or here."""
-    clock = process_time()
+    clock = cpu_s()
     found = work.folder.function("solve")(cell, work)
-    spent = process_time() - clock
+    spent = cpu_s() - clock
     if isinstance(found, Schedule):
         from dovetail.metrics import summarize
 

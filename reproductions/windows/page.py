@@ -83,7 +83,7 @@ def solve(cell: Cell, work: Work) -> Measures:
 def answer(problem: Problem, name: str, solver: str, cpu_s: float = CPU_S) -> Answer:
     """One solver. Compilation, loading and the building of models are not counted."""
     if solver == "cpoptimizer":
-        return by_cpoptimizer(problem, name, cpu_s, str(shutil.which(solver)))
+        return by_cpoptimizer(problem, name, cpu_s)
     if solver in METHODS:
         _compiled(solver)
         found = search(problem, OBJECTIVES[name], decodes=50, cpu_s=cpu_s, seed=SEED, method=solver)

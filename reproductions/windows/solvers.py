@@ -6,11 +6,8 @@ Each gives the history of its best schedule, that schedule (None: it has none), 
 from __future__ import annotations
 
 import re
-import subprocess
-import tempfile
 import threading
 from math import gcd
-from pathlib import Path
 from time import process_time
 from typing import Final
 
@@ -18,6 +15,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.errors import DovetailError
+from dovetail.optimize.window.cpoptimizer import PROVED, TOO_LARGE, horizon, model_of, ran, starts_of, taken
 from dovetail.optimize.window.objective import OBJECTIVES
 from dovetail.optimize.window.problem import Problem, alone
 
@@ -31,19 +29,6 @@ def coefficients(problem: Problem, objective: str) -> Ints:
     """AF and AWF are the mean of end - arrival by these whole numbers."""
     by = problem.area if objective == "awf" else np.ones(len(problem), np.int64)
     return by // gcd(*by.tolist())
-
-
-def horizon(problem: Problem) -> int:
-    """Seconds within which some best schedule starts all jobs."""
-    return int(problem.times[-1] - problem.now + problem.estimate.sum())
-
-
-def taken(problem: Problem) -> list[tuple[int, int, int]]:
-    """What is not free of the most that ever is: begin and end, from now, and processors."""
-    ends = [*(problem.times[1:] - problem.now).tolist(), horizon(problem) + int(problem.estimate.max())]
-    steps = zip((problem.times - problem.now).tolist(), ends, problem.free.tolist(), strict=True)
-    most = int(problem.free.max())
-    return [(begin, end, most - free) for begin, end, free in steps if free < most]
 
 
 def by_cpsat(problem: Problem, objective: str, cpu_s: float, hint: Ints | None) -> Answer:
@@ -93,38 +78,23 @@ def by_cpsat(problem: Problem, objective: str, cpu_s: float, hint: Ints | None) 
 
 
 NEW: Final = re.compile(r"^ \*\s+([\d.e+]+)\s+\d+\s+([\d.]+)s\b", re.MULTILINE)
-START: Final = re.compile(r"^j(\d+) = intervalVar\(start=(\d+),", re.MULTILINE)
 
 
-def by_cpoptimizer(problem: Problem, objective: str, cpu_s: float, program: str) -> Answer:
+def by_cpoptimizer(problem: Problem, objective: str, cpu_s: float) -> Answer:
     """The same model for CP Optimizer: one worker, CPU seconds by its own log, which has six digits of the value. The
     community edition refuses large windows: then there is no plan."""
     by, low = coefficients(problem, objective), alone(problem) - problem.now
-    jobs = list(zip(low.tolist(), problem.estimate.tolist(), problem.size.tolist(), by.tolist(), strict=True))
-    last = horizon(problem)
-    text = [f"j{i} = intervalVar(start={at}..{last}, size={long});" for i, (at, long, _, _) in enumerate(jobs)]
-    pulses = [f"pulse(j{i}, {size})" for i, (_, _, size, _) in enumerate(jobs)]
-    pulses += [f"pulse({begin}, {end}, {width})" for begin, end, width in taken(problem)]
-    text.append(f"{' + '.join(pulses)} <= {int(problem.free.max())};")
-    text.append(f"minimize({' + '.join(f'{c}*(startOf(j{i}) - {at})' for i, (at, _, _, c) in enumerate(jobs))});")
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "window.cpo").write_text("\n".join(text), encoding="utf-8")
-        orders = (
-            "read window.cpo", "set Workers 1", "set TimeMode CPUTime", f"set TimeLimit {cpu_s}",
-            f"set RandomSeed {SEED}", "set LogPeriod 10000000", "optimize", "display solution", "quit",
-        )  # fmt: skip
-        done = subprocess.run(  # noqa: S603 - the program that was found, no shell
-            [program], input="\n".join(orders), cwd=folder, check=True, capture_output=True, text=True,
-            timeout=20 * cpu_s + 60,
-        )  # fmt: skip
-    if "size limit exceeded" in done.stdout + done.stderr:
+    late = zip(by.tolist(), low.tolist(), strict=True)
+    cost = " + ".join(f"{weight}*(startOf(j{i}) - {at})" for i, (weight, at) in enumerate(late))
+    settings = ["TimeMode CPUTime", f"TimeLimit {cpu_s}", f"RandomSeed {SEED}"]
+    said = ran("\n".join([*model_of(problem), f"minimize({cost});"]), settings, 20 * cpu_s + 60)
+    if TOO_LARGE in said:
         return [], None, False
-    found = dict(START.findall(done.stdout))
-    if len(found) < len(problem):
-        raise DovetailError(f"CP Optimizer gave no schedule:\n{done.stdout[-2000:]}")
-    best = np.array([int(found[str(job)]) for job in range(len(problem))], np.int64) + problem.now
+    best = starts_of(problem, said)
+    if best is None:
+        raise DovetailError(f"CP Optimizer gave no schedule:\n{said[-2000:]}")
     final = OBJECTIVES[objective].value(problem, best)
     base = float((by * (low + problem.now - problem.arrive + problem.estimate)).sum())
-    history = [(float(at), (base + float(value)) / float(by.sum())) for value, at in NEW.findall(done.stdout)]
+    history = [(float(at), (base + float(value)) / float(by.sum())) for value, at in NEW.findall(said)]
     history = [(at, max(value, final)) for at, value in history]  # rounded in the log
-    return [*history[:-1], (history[-1][0], final)], best, "Optimal solution found" in done.stdout
+    return [*history[:-1], (history[-1][0], final)], best, PROVED in said

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli import prepare
+from dovetail.clock import cpu_s
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -168,12 +169,12 @@ def replayed(
     from dovetail.engine.replay import replay
 
     with _progress(len(workload), policy.name, not policy.compiled or len(workload) >= _LONG) as tell:
-        clock = time.process_time()
+        clock = cpu_s()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
             progress=tell, charge_decisions=charge, site=site,
         )  # fmt: skip
-        return schedule, time.process_time() - clock
+        return schedule, cpu_s() - clock
 
 
 @contextmanager

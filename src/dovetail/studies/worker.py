@@ -6,11 +6,11 @@ import json
 import os
 import platform
 import resource
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dovetail.clock import cpu_s
 from dovetail.studies.identity import worker_code
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ def _tried(store: str, values: dict[str, Any]) -> dict[str, Any]:
     from dovetail.studies.task import from_plain
 
     task = from_plain(values)
-    clock, error = time.process_time(), ""
+    clock, error = cpu_s(), ""
     try:
         _run(Path(store), task)
     except DovetailError as wrong:
         error = str(wrong)
     except (Exception, SystemExit) as wrong:  # a policy is the user's code: what it raises ends its cell and no other
         error = f"{type(wrong).__name__}: {wrong}"
-    return {"name": task.name, "cpu_s": time.process_time() - clock, "error": error}
+    return {"name": task.name, "cpu_s": cpu_s() - clock, "error": error}
 
 
 def _run(path: Path, task: Task) -> None:
@@ -77,7 +77,7 @@ def _run(path: Path, task: Task) -> None:
     site = read_site(Path(task.site)) if task.site else None
     if site is not None and site.digest() != task.site_sha256:
         raise DovetailError("the site, or a file of its hours, has changed since the study began; run it again")
-    clock = time.process_time()
+    clock = cpu_s()
     schedule, times = _replayed(workload, task, site)
     metrics = summarize(schedule, site, counting=task.counting)
     row = {
@@ -91,7 +91,7 @@ def _run(path: Path, task: Task) -> None:
         **{key: getattr(task, key) for key in ("processors", "counting", "feedback", "every_s", "keep")},
         "clairvoyant": schedule.clairvoyant,
         "passes": schedule.passes,
-        "cpu_s": time.process_time() - clock,
+        "cpu_s": cpu_s() - clock,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),

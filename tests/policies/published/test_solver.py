@@ -121,7 +121,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
 def test_without_a_limit_list_reg_takes_over(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = policy(name)
     assert isinstance(made, Solver)
-    monkeypatch.setattr(solver, "solve", None)  # nobody may search
+    monkeypatch.setitem(solver.SOLVERS, "sat", None)  # nobody may search
     for seed in range(30):
         workload, processors, estimate = drawn(seed)
         got = replay(workload, replace(made, deterministic=0.0), cluster=Cluster(processors), estimate=estimate)
@@ -136,7 +136,7 @@ def test_the_limit_is_extended_once_if_nothing_was_found(monkeypatch: pytest.Mon
         limits.append(deterministic_s)
         return Solution(hint, objective.value(problem, hint), np.nan, "feasible", 0.0)
 
-    monkeypatch.setattr(solver, "solve", found_nothing)
+    monkeypatch.setitem(solver.SOLVERS, "sat", found_nothing)
     # At 1 s job 0 has ended. One of two processors is busy; of the three that wait, one of size 1 fits.
     workload = jobs_of([0, 0, 0, 0, 0], [1, 1, 2, 1, 1], [100, 1, 5, 7, 9], 2)
     for extend, wanted in ((1.0, [0.5]), (2.0, [0.5, 1.0])):
@@ -150,7 +150,7 @@ def test_the_limit_is_extended_once_if_nothing_was_found(monkeypatch: pytest.Mon
 
 
 def test_no_search_where_nothing_can_be_won(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "solve", None)
+    monkeypatch.setitem(solver.SOLVERS, "sat", None)
     # Job 0 fills the machine; the others come while it runs, and fit beside each other when it ends.
     workload = jobs_of([0, 1, 2], [4, 2, 2], [10, 5, 7], 4)
     schedule = replay(workload, Solver("p2sf"), estimate="runtime")
@@ -180,7 +180,7 @@ def late(problem, objective, *, hint, **rest):  # type: ignore[no-untyped-def]
 
 
 def test_who_idles_on_purpose_keeps_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "solve", late)
+    monkeypatch.setitem(solver.SOLVERS, "sat", late)
     # Job 0 runs when the others come. Job 1 is the window, and is to start 7 s late; job 2 cannot end before that, and
     # comes behind it.
     workload = jobs_of([0, 1, 1], [1, 1, 1], [100, 20, 30], 2)
@@ -192,7 +192,7 @@ def test_who_idles_on_purpose_keeps_its_start(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_on_an_empty_machine_somebody_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "solve", late)
+    monkeypatch.setitem(solver.SOLVERS, "sat", late)
     schedule = replay(jobs_of([0, 0], [1, 2], [5, 5], 2), Solver("p2sf", idle=True))
     assert sorted(schedule.start.tolist()) == [0, 5]
 

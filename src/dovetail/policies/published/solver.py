@@ -14,8 +14,8 @@ and List-REG takes over where the limit is 0.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,9 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.errors import PolicyError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.names import Kind, number, setting, yes_or_no
-from dovetail.optimize.window.cpsat import solve
+from dovetail.names import Kind, choice, number, setting, yes_or_no
+from dovetail.optimize.window.cpoptimizer import solve_cpoptimizer
+from dovetail.optimize.window.cpsat import solve as solve_cpsat
 from dovetail.optimize.window.objective import Objective, Sum, parse
 from dovetail.optimize.window.problem import Problem, Solution, alone, decode, free_beside
 from dovetail.optimize.window.terms import WINDOW
@@ -43,6 +44,7 @@ LISTS: Final[dict[str, Callable[[Problem], npt.NDArray[Any]]]] = {
 }
 """The orders of the list plans that every search begins with; smaller keys first, ties by arrival."""
 
+SOLVERS: Final = {"sat": solve_cpsat, "cpoptimizer": solve_cpoptimizer}
 _FIRST: Final = {"af": "saf", "bsld": "spf", "wait": "saf"}
 """By the heaviest objective: the order that says which jobs get into the window. For all others it is first come."""
 _REFINE: Final = Kind(
@@ -56,10 +58,10 @@ _REFINED: Final = {"cp-bsld+": ("spf", "saf", "sjf"), "cp-p2sf+": ("fcfs",)}
 
 @dataclass(frozen=True)
 class Solver(Policy):
-    """Solves each pass with CP-SAT and starts the jobs whose turn has come.
+    """Solves each pass with CP-SAT, or with CP Optimizer, and starts the jobs whose turn has come.
 
-    `deterministic` is the limit of a pass, in CP-SAT's own seconds of work; with 0 there is no search, and the pass is
-    List-REG's. If a search finds nothing better than it began with, and proves nothing, it is done once more with
+    `deterministic` is the limit of a pass, in the solver's own seconds of work; with 0 there is no search, and the pass
+    is List-REG's. If a search finds nothing better than it began with, and proves nothing, it is done once more with
     `extend` times the limit; 1: never. `window` jobs are handed to the solver; what waits beyond them is placed behind,
     in the order that chose them. `idle` lets a plan idle on purpose, which only PaSF gains by. Each list plan in
     `refine` gets a search of its own; the searches of a pass share its limit, and the best plan is taken.
@@ -69,18 +71,28 @@ class Solver(Policy):
     """
 
     objective: str = setting("af", "what a plan minimises, with estimates for run times", OBJECTIVE)
-    deterministic: float = setting(0.2, "limit of a pass, in CP-SAT's own seconds of work", number(0, MOST_WORK, "s"))
+    deterministic: float = setting(
+        0.2, "limit of a pass, in the solver's own seconds of work", number(0, MOST_WORK, "s")
+    )
     extend: float = setting(1.0, "factor of the limit where a search finds nothing better", number(1, MOST_WORK))
     window: int = setting(100, "jobs that are handed to the solver", WINDOW)
     idle: bool = setting(False, "a plan may idle on purpose, which only PaSF gains by", yes_or_no())
     refine: tuple[str, ...] = setting((), "list plans that get a search of their own, joined by +", _REFINE)
+    solver: str = setting("sat", "CP-SAT, or IBM's CP Optimizer for those who have it", choice(*SOLVERS))
     name: str = "cp"
+    see: Callable[[Problem, Ints, Solution], None] | None = field(default=None, repr=False, compare=False)
+    """Shown every search: the problem, the plan that it began with, and what it found."""
     by_solver = True
-    cannot: ClassVar[Mapping[str, str]] = {"nodes": COUNTS, "cap": NO_CAP}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         parse(self.objective)
+
+    @property
+    def cannot(self) -> Mapping[str, str]:
+        # What is charged is the time of our own thread.
+        outside = {"charge": "lets a program outside decide, whose time is not charged"}
+        return {"nodes": COUNTS, "cap": NO_CAP, **(outside if self.solver == "cpoptimizer" else {})}
 
     def decide(self, state: State) -> Plan:
         waiting = state.waiting
@@ -133,11 +145,14 @@ class Solver(Policy):
         return min(found, key=lambda solution: solution.value).starts
 
     def _searched(self, problem: Problem, objective: Objective, begin: Ints, limit: float, seed: int) -> Solution:
+        solve = SOLVERS[self.solver]
         found = solve(problem, objective, deterministic_s=limit, seed=seed, hint=begin, idle=self.idle)
         nothing = found.status != "optimal" and not found.value < objective.value(problem, begin)
         if nothing and self.extend > 1:
             limit *= self.extend
             found = solve(problem, objective, deterministic_s=limit, seed=seed, hint=begin, idle=self.idle)
+        if self.see is not None:
+            self.see(problem, begin, found)
         return found
 
 
