@@ -1,12 +1,6 @@
-"""Dispatch problems out of a replay on nodes: its passes at which jobs wait, a sample of them, and what was to be
-decided there."""
+"""The passes of a replay on nodes as its policy saw them, for others to decide."""
 
 from __future__ import annotations
-
-import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
 
 import numpy as np
 
@@ -14,41 +8,13 @@ from dovetail.arrays import Ints
 from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
-from dovetail.optimize.dispatch.problem import DispatchProblem, dispatch_problem
 from reproductions.passes import passes_of
 
-SEED: Final = 2021
 
-
-def moments(schedule: Schedule) -> tuple[Ints, Ints]:
-    """The passes of a replay at which jobs waited: when, and how many."""
+def moments(schedule: Schedule) -> Ints:
+    """When a pass of a replay was at which jobs waited."""
     at, waiting = passes_of(schedule)
-    return at[waiting > 0], waiting[waiting > 0]
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A moment that was drawn: one of `of` in a class of queues that begins with `least` jobs."""
-
-    at: int
-    waiting: int
-    least: int
-    of: int
-    place: int
-    """Its place among those drawn of its class, from 0."""
-
-
-def chosen(at: Ints, waiting: Ints, least: Sequence[int], each: int, seed: int = SEED) -> list[Chosen]:
-    """`each` moments of every class of queues, drawn with a seed; the first of all classes, then the second, and so on.
-
-    A class begins with `least` jobs and ends where the next begins; one with fewer moments is taken whole.
-    """
-    rng, picked = np.random.default_rng(seed), list[Chosen]()
-    for first, after in zip(least, [*least[1:], np.inf], strict=True):
-        inside = np.flatnonzero((waiting >= first) & (waiting < after))
-        for place, i in enumerate(rng.permutation(inside)[:each].tolist()):
-            picked.append(Chosen(int(at[i]), int(waiting[i]), first, len(inside), place))
-    return sorted(picked, key=lambda one: (one.place, one.least))
+    return at[waiting > 0]
 
 
 class Instants:
@@ -75,15 +41,3 @@ class Instants:
             user=workload.get("user"), start=np.where(made.start < now, made.start, -1), cluster=made.cluster,
             requests=self._requests, nodes={job: placement.of(job) for job in running.tolist()},
         )  # fmt: skip
-
-    def problem(self, now: int) -> DispatchProblem:
-        """The problem of a pass, as the dispatchers make it."""
-        return dispatch_problem(self.state(now))
-
-
-def written(problem: DispatchProblem) -> str:
-    """A problem as JSON, for other solvers."""
-    cluster = problem.cluster
-    whole = {"now": problem.now, "resources": cluster.resources, "shared": cluster.shared}
-    parts: dict[str, tuple[Any, ...]] = {"kinds": cluster.kinds, "queue": problem.queue, "running": problem.running}
-    return json.dumps(whole | {name: [asdict(one) for one in some] for name, some in parts.items()}) + "\n"

@@ -2,115 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import isnan
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isnan, nan
+from typing import Any, Final
 
 import numpy as np
 
-from dovetail.io.streams import beside
 from dovetail.model.schedule import Schedule
-from dovetail.optimize.dispatch.contiguous import positions_lost
-from dovetail.optimize.dispatch.cpsat import solve_dispatch
-from dovetail.optimize.dispatch.greedy import listed
-from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, total_slowdown
+from dovetail.optimize.dispatch.problem import dispatch_problem
+from dovetail.policies.registry import policy
 from dovetail.studies.task import Cell
 from reproductions.claims import NO, PART, YES, Judged, verdict
-from reproductions.dispatch_instances import compared
-from reproductions.dispatch_instances.compared import HCP19, PCP19, PCP21, PCP21S, SAME
-from reproductions.dispatch_instances.moments import Chosen, Instants, chosen, moments, written
+from reproductions.dispatch_instances.moments import Instants, moments
 from reproductions.running import Work
-from reproductions.runs import read_runs
-from reproductions.values import Values
+from reproductions.runs import Run, Runs
+from reproductions.values import Content, Key, Values
 
-values = compared.values
+SMALL, LARGE = "Eurora", "KIT"
+UNDER: Final = "sjf-easy:place=scarce"
+"""The policy of the replays that instances are taken from."""
+REPLAYS: Final = ((SMALL, "runtime"), (SMALL, "limit"), (LARGE, "runtime"))
+WAYS: Final = {
+    "all jobs, text, CP-SAT": ("pcp19:subset=all,limits=text", "pcp21:subset=all,limits=text,pairs=no"),
+    "text, CP-SAT": ("pcp19:limits=text", "pcp21:limits=text,pairs=no"),
+    "CP-SAT": ("pcp19", "pcp21"),
+    "no pairs, CP": ("pcp19:solver=cp", "pcp21:solver=cp,pairs=no"),
+    "CP": ("pcp19:solver=cp", "pcp21:solver=cp"),
+    "alike, CP": ("pcp19:solver=cp,alike=yes", "pcp21:solver=cp,alike=yes"),
+}
+"""PCP'19 and PCP'21 from the paper's text to its program: what differs from the program is named, then the solver.
+Last, without nodes that the queue cannot use: what the paper leaves for the future."""
+MODELS: Final = {
+    "pcp19:solver=cp": "PCP'19",
+    "pcp21:solver=cp": "PCP'21",
+    "pcp21s:solver=cp": "PCP'21s",
+    "hcp19:solver=cp": "HCP'19",
+    "pcp19:solver=cp,alike=yes": "PCP'19, alike",
+    "pcp21:solver=cp,alike=yes": "PCP'21, alike",
+}
+"""On the large machine."""
+EVERY: Final = {SMALL: 60, LARGE: 500}
+"""Of the passes at which jobs wait, every n-th is an instance; with all waiting jobs, a tenth of these."""
+LOOKED: Final = {SMALL: 2, LARGE: 50}
+"""Of the passes at which jobs wait, every n-th is looked at for the sizes of the models."""
+DECIMAL: Final = ("PCP'19 (s)", "PCP'21 (s)", "time, median", "seconds", "most")
+SAME: Final = 1e-6
+"""Total slowdowns are equal if they differ by no more than this part."""
 
 
 def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float]:
-    """Of each tenth pass: variables by the paper's formulas, and what positions make of the list plan."""
+    """What a dispatcher would be given: in how many passes a job fits, how many jobs, and the variables by the paper's
+    formulas."""
     instants = Instants(schedule)
-    problems = [instants.problem(at) for at in moments(schedule)[0][:: compared.EVERY].tolist()]
-    sizes = [sizes_of(problem) for problem in problems]
-    ratios, every = (np.array([size[1] / size[side] for size in sizes]) for side in (0, 2))
-    found: dict[str, float] = {
-        "looked_at": len(ratios), "ratio_below": 100 * float(np.mean(ratios < 0.1)),
-        "ratio_median": float(np.median(ratios)), "ratio_most": float(ratios.max()),
-        "ratio_above_1": 100 * float(np.mean(ratios > 1)), "every_below": 100 * float(np.mean(every < 0.1)),
+    looked = moments(schedule)[:: LOOKED[LARGE if schedule.cluster.nodes > 1000 else SMALL]].tolist()
+    problems = [dispatch_problem(instants.state(at)) for at in looked]
+    some = [problem for problem in problems if problem.queue]
+    ratios = np.array([problem.pcp21_variables / problem.pcp19_variables for problem in some])
+    return {
+        "looked_at": len(some), "fits": 100 * len(some) / len(looked),
+        "jobs": float(np.mean([len(problem.queue) for problem in problems])),
+        "ratio_below": 100 * float(np.mean(ratios < 0.1)), "ratio_median": float(np.median(ratios)),
+        "ratio_least": float(ratios.min()), "ratio_most": float(ratios.max()),
     }  # fmt: skip
-    if schedule.cluster.nodes < 1000:
-        plans = [lists_of(problem) for problem in problems]
-        quality = np.array([one for one, _ in plans])
-        found |= {
-            "lists_higher": int((quality > 1 + SAME).sum()), "lists_lower": int((quality < 1 - SAME).sum()),
-            "lists_least": float(quality.min()), "lists_most": float(quality.max()),
-            "lists_mean": float(quality.mean()), "lists_other_now": sum(not same for _, same in plans),
-        }  # fmt: skip
-    return found
-
-
-def sizes_of(problem: DispatchProblem) -> tuple[int, int, int]:
-    """Variables of PCP'19 and of PCP'21, and of a PCP'19 that had one for each unit on each node, fit or not."""
-    units = sum(job.units for job in problem.queue)
-    every = len(problem.queue) + problem.cluster.nodes * units
-    return problem.pcp19_variables, problem.pcp21_variables, every
-
-
-def lists_of(problem: DispatchProblem) -> tuple[float, bool]:
-    """The total slowdown of the list plan with neighbouring positions over that without, and whether the same jobs
-    start now."""
-    free, strict = (listed(problem, contiguous=one).starts for one in (False, True))
-    quality = total_slowdown(problem, strict) / total_slowdown(problem, free)
-    return quality, [at == problem.now for at in free] == [at == problem.now for at in strict]
 
 
 def cells(work: Work) -> list[Cell]:
-    """Instances and models. Where PCP'19 was run and has no plan, it is tried by the clock too: at the next `run`."""
-    found, ran = [], read_runs(work.folder)
-    for replay in ((compared.SMALL, "runtime"), (compared.SMALL, "limit"), (compared.LARGE, "runtime")):
-        sample = compared.SAMPLES[replay[0]]
-        for moment in _chosen(_replay(work, *replay), replay[0]):
-            span = f"pass at {moment.at} s"
-            names = [name for name, many in sample.many.items() if moment.place < many]
-            old = ran.get(replay[0], PCP19, replay[1], span=span, seed=moment.place)
-            if replay[0] == compared.LARGE and old and isnan(old.numbers["objective"]):
-                names += compared.BY_CLOCK
-            found += [Cell(replay[0], "", span, name, replay[1], moment.place) for name in names]
+    """Instances in which a job fits, and who is given them."""
+    found = []
+    for trace, estimate in REPLAYS:
+        replay = _replay(work, trace, estimate)
+        instants = Instants(replay)
+        some = moments(replay)[:: EVERY[trace]].tolist()
+        some = [at for at in some if dispatch_problem(instants.state(at)).queue]
+        names = list(MODELS) if trace == LARGE else list(dict.fromkeys(one for way in WAYS.values() for one in way))
+        for place, at in enumerate(some):
+            given = [name for name in names if "subset=all" not in name or place % 10 == 0]
+            found += [Cell(trace, "", f"pass at {at} s", name, estimate, 0) for name in given]
     return found
 
 
 def _replay(work: Work, trace: str, estimate: str) -> Schedule:
-    return work.schedule(Cell(trace, "", "all", compared.UNDER, estimate, 0))
-
-
-def _chosen(replay: Schedule, trace: str) -> list[Chosen]:
-    sample = compared.SAMPLES[trace]
-    return chosen(*moments(replay), sample.least, max(sample.many.values()))
+    return work.schedule(Cell(trace, "", "all", UNDER, estimate, 0))
 
 
 def solve(cell: Cell, work: Work) -> dict[str, float]:
-    """Give a model an instance, which is also written to a file beside the store."""
-    replay = _replay(work, cell.trace, cell.estimate)
-    moment = next(one for one in _chosen(replay, cell.trace) if cell.span == f"pass at {one.at} s")
-    problem = Instants(replay).problem(moment.at)
-    path = work.store.path / "dispatch" / f"{cell.trace}-{cell.estimate}-{moment.at}.json"
-    path.parent.mkdir(exist_ok=True)
-    with beside(path) as new:
-        new.write_text(written(problem), encoding="utf-8")
-    limits = compared.SAMPLES[cell.trace].limits.get(cell.policy, Limits())
-    found = solve_dispatch(problem, compared.MODELS.get(cell.policy, "pcp19"), limits)
-    lists = [total_slowdown(problem, listed(problem, contiguous=one).starts) for one in (False, True)]
+    """Give a dispatcher an instance."""
+    state = Instants(_replay(work, cell.trace, cell.estimate)).state(int(cell.span.split()[2]))
+    dispatcher: Any = policy(cell.policy)
+    problem, found = dispatcher.solve(state)
     counts = ("objective", "variables", "constraints", "conflicts", "branches", "extensions")
     return {
-        "waiting": moment.waiting, "class": moment.least, "of_class": moment.of,
-        "pcp19_variables": problem.pcp19_variables, "pcp21_variables": problem.pcp21_variables,
-        "list_free": lists[0], "list_strict": lists[1], "proved": float(found.status == "optimal"),
-        **{name: getattr(found, name) for name in counts},
-        "lost": len(positions_lost(problem, found)), "seconds": found.modelling_s + found.solving_s,
+        "waiting": len(state.waiting), "jobs": len(problem.queue), "proved": float(found.status == "optimal"),
+        **{name: getattr(found, name) for name in counts}, "seconds": found.modelling_s + found.solving_s,
     }  # fmt: skip
 
 
-def as_it_is(values: Values, table: str, row: str, column: str) -> str:
-    """A cell whose text is made already; only ratios and counts were read back as numbers."""
-    return values.text(table, row, column, ".2f" if column.endswith("ratio") else ",.0f", "-")
+@dataclass(frozen=True)
+class Pair:
+    """What PCP'19 and PCP'21 made of the same instance."""
+
+    old: Mapping[str, float]
+    new: Mapping[str, float]
+
+    def ratio(self, key: str) -> float:
+        """A number of PCP'21 over that of PCP'19; nan where both are 0."""
+        old, new = self.old[key], self.new[key]
+        return new / old if old else inf if new else nan
+
+    @property
+    def neither_more(self) -> bool:
+        """In the region of Fig. 9: no longer, and no more fails."""
+        return self.new["seconds"] <= self.old["seconds"] and self.new["conflicts"] <= self.old["conflicts"]
+
+
+def pairs_of(runs: Runs, way: str, estimate: str) -> list[Pair]:
+    """The instances that both were given."""
+    old, new = WAYS[way]
+    found = []
+    for run in runs:
+        if run.cell.trace == SMALL and run.cell.policy == new and run.cell.estimate == estimate:
+            other = runs.get(SMALL, old, estimate, span=run.cell.span)
+            if other:
+                found.append(Pair(other.numbers, run.numbers))
+    return found
+
+
+def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
+    """What replays say of sizes, what pairs of answers say, and the large machine."""
+    found: dict[Key, Content] = {}
+    for trace, estimate in REPLAYS:
+        if run := runs.get(trace, UNDER, estimate):
+            row = estimate if trace == SMALL else trace
+            found |= {("passes", row, key): one for key, one in run.numbers.items() if one == one}
+    for way in WAYS:
+        for estimate in ("runtime", "limit"):
+            if pairs := pairs_of(runs, way, estimate):
+                found |= {("pairs", f"{estimate}, {way}", key): one for key, one in _compared(pairs)}
+    found |= _large([run for run in runs if run.cell.trace == LARGE and run.cell.policy in MODELS])
+    return found
+
+
+def _compared(pairs: Sequence[Pair]) -> Iterator[tuple[str, float]]:
+    def share(good: Sequence[bool]) -> float:
+        return 100 * sum(good) / len(good)
+
+    both = [pair for pair in pairs if not isnan(pair.old["objective"]) and not isnan(pair.new["objective"])]
+    yield "instances", len(pairs)
+    yield "PCP'19 (s)", float(np.mean([pair.old["seconds"] for pair in pairs]))
+    yield "PCP'21 (s)", float(np.mean([pair.new["seconds"] for pair in pairs]))
+    yield "time, median", float(np.median([pair.ratio("seconds") for pair in pairs]))
+    yield "time", share([0.01 <= pair.ratio("seconds") <= 1 for pair in pairs])
+    yield "fails", share([not pair.ratio("conflicts") > 0.1 for pair in pairs])
+    yield "neither fails", share([isnan(pair.ratio("conflicts")) for pair in pairs])
+    yield "region", share([pair.neither_more for pair in pairs])
+    if both:
+        yield "quality", share([abs(pair.ratio("objective") - 1) <= SAME for pair in both])
+    yield "proved", share([pair.old["proved"] == pair.new["proved"] == 1 for pair in pairs])
+
+
+def _large(runs: Sequence[Run]) -> dict[Key, Content]:
+    found: dict[Key, Content] = {}
+    for name, called in MODELS.items():
+        mine = [run.numbers for run in runs if run.cell.policy == name]
+        if mine:
+            plans = [not isnan(one["objective"]) for one in mine]
+            numbers = {
+                "instances": len(mine), "plans": sum(plans), "complete": 100 * float(np.mean(plans)),
+                "proved": sum(one["proved"] for one in mine), "most": max(one["seconds"] for one in mine),
+                **{key: float(np.mean([one[key] for one in mine])) for key in ("variables", "seconds")},
+            }  # fmt: skip
+            found |= {("large", called, key): number for key, number in numbers.items()}
+    return found
+
+
+def share(values: Values, table: str, row: str, column: str) -> str:
+    """A cell: seconds and ratios with digits, counts and per cent without."""
+    return values.text(table, row, column, ".2f" if column in DECIMAL else ",.0f", "-")
 
 
 # Claims ------------------------------------------------------------------------------------------------------
@@ -124,15 +192,28 @@ def part(values: Values, table: str, row: str, column: str, ours: str, enough: f
 
 
 def blocks(values: Values) -> Judged:
-    none, tried, still = (values.need("large machine", PCP19, name) for name in ("no plan", "tried", "none by clock"))
-    ours = f"no plan for {none:.0f} of {tried:.0f}; for {still:.0f} of these none by the clock either (16 s)"
-    return Judged(ours, PART if still < none else verdict([none > 0]))
+    plans, tried = (values.need("large", "PCP'19", name) for name in ("plans", "instances"))
+    return Judged(f"a plan for {plans:.0f} of {tried:.0f}", verdict([plans < tried]))
+
+
+def complete(values: Values) -> Judged:
+    rows = ("PCP'21", "PCP'21s")
+    found = {row: [values.need("large", row, name) for name in ("plans", "instances")] for row in rows}
+    ours = ", ".join(f"{row} {plans:.0f} of {tried:.0f}" for row, (plans, tried) in found.items())
+    return Judged(f"plans: {ours}", verdict([values.need("large", row, "complete") == 100 for row in rows]))
+
+
+def alike(values: Values, model: str) -> Judged:
+    """Whether a model has at least as many plans without nodes that the queue cannot use, and decides faster."""
+    both = [[values.need("large", row, key) for key in ("plans", "seconds")] for row in (f"{model}, alike", model)]
+    ours = " against ".join(f"{plans:.0f} plans, {seconds:.2f} s" for plans, seconds in both)
+    return Judged(ours, verdict([both[0][0] >= both[1][0] and both[0][1] < both[1][1]]))
 
 
 def decides(values: Values, than: str) -> Judged:
     """Whether PCP'21s takes no longer than another, by the paper's numbers or, against PCP'21, at all."""
-    seconds = {name: values.need("mean seconds", name, "") for name in (PCP21, PCP21S, HCP19)}
-    printed = [values.printed_number("Table 2", name, "mean decision (ms)") or 0 for name in (PCP21S, HCP19)]
-    most = seconds[PCP21] if than == PCP21 else printed[0] / printed[1] * seconds[HCP19]
+    seconds = {name: values.need("large", name, "seconds") for name in ("PCP'21", "PCP'21s", "HCP'19")}
+    printed = [values.printed_number("Table 2", name, "mean decision (ms)") or 0 for name in ("PCP'21s", "HCP'19")]
+    most = seconds["PCP'21"] if than == "PCP'21" else printed[0] / printed[1] * seconds["HCP'19"]
     ours = ", ".join(f"{name} {one:.2f} s" for name, one in seconds.items())
-    return Judged(ours, verdict([seconds[PCP21S] < most]))
+    return Judged(ours, verdict([seconds["PCP'21s"] < most]))

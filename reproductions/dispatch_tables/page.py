@@ -14,7 +14,16 @@ from reproductions.claims import Judged, verdict
 from reproductions.runs import Points, Run, Runs
 from reproductions.values import Content, Key, Values
 
-PAPERS: Final = {"hcp19": "HCP'19", "pcp19": "PCP'19", "pcp21": "PCP'21", "pcp21s": "PCP'21s"}
+MODELS: Final = {"pcp21": "PCP'21", "pcp21s": "PCP'21s", "pcp19": "PCP'19", "hcp19": "HCP'19"}
+WAYS: Final = {
+    "solver=cp": "",
+    "": ", CP-SAT",
+    "limits=text": ", CP-SAT, text",
+    "subset=all,limits=text": ", CP-SAT, text, all jobs",
+}
+"""What a page calls a way of running them, by its settings. With `text` there are no rules for pairs."""
+THEIRS: Final = "pcp21:solver=cp"
+"""PCP'21 as its authors run it."""
 TIMES_FASTER: Final = 100
 BLOCK, WEEK = 10, 8000
 """Jobs in a row that are one pair of a comparison, as neighbours share their fate; of many jobs, about a week."""
@@ -42,7 +51,9 @@ def blocks(numbers: npt.NDArray[np.generic]) -> list[float]:
 
 def called(policy: str) -> str:
     """What a page calls a policy."""
-    return PAPERS.get(policy, f"`{policy}`")
+    name, _, settings = policy.partition(":")
+    way = settings.replace("limits=text,pairs=no", "limits=text")
+    return f"{MODELS[name]}{WAYS[way]}" if name in MODELS else f"`{policy}`"
 
 
 def decision_ms(run: Run) -> float:
@@ -67,8 +78,8 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
         for name in LESS:
             found[cell.trace, row, name] = numbers[f"{name}_mean"]
             found[cell.trace, row, f"{name} ±"] = numbers[f"{name}_deviation"]
-        theirs = runs.get(cell.trace, "pcp21", cell.estimate)
-        if theirs and cell.policy not in PAPERS:
+        theirs = runs.get(cell.trace, THEIRS, cell.estimate)
+        if theirs and cell.policy.partition(":")[0] not in MODELS:
             table, ours = f"less PCP'21: {cell.trace}, {cell.estimate}", called(cell.policy)
             found[table, ours, "times faster"] = decision_ms(theirs) / decision_ms(run)
             for name in LESS:

@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.studies.task import Cell
 from reproductions.dispatch_generated import page as generated
-from reproductions.dispatch_tables.page import MS, blocks, fastest, no_worse, values
+from reproductions.dispatch_tables.page import MS, blocks, called, fastest, no_worse, values
 from reproductions.runs import Run, Runs
 from reproductions.values import Key, Value, Values
 
@@ -28,14 +28,25 @@ def shown(found: dict[Key, float | str]) -> Values:
 
 @pytest.mark.parametrize(("ours", "ms", "holds"), [(5, 0.5, "yes"), (5, 2.0, "no"), (60, 0.5, "no"), (0, 1.0, "yes")])
 def test_no_worse_and_faster(ours: int, ms: float, holds: str) -> None:
-    runs = Runs([made("pcp21", [5] * 50, 100.0), made("easy", [ours] * 50, ms)])
+    runs = Runs([made("pcp21:solver=cp", [5] * 50, 100.0), made("easy", [ours] * 50, ms)])
     judged = no_worse(shown(values(runs, {})), "x, limit", "easy")
     assert judged.holds == holds
     assert f"{100 / ms:,.0f} times faster" in judged.ours
 
 
+def test_names_say_who_and_how() -> None:
+    names = {
+        "pcp21:solver=cp": "PCP'21",
+        "hcp19": "HCP'19, CP-SAT",
+        "pcp19:limits=text": "PCP'19, CP-SAT, text",
+        "pcp21:subset=all,limits=text,pairs=no": "PCP'21, CP-SAT, text, all jobs",
+        "easy:place=scarce": "`easy:place=scarce`",
+    }
+    assert {policy: called(policy) for policy in names} == names
+
+
 def test_who_is_fastest() -> None:
-    runs = Runs([made("pcp21", [5] * 50, 100.0), made("hcp19", [5] * 50, 20.0)])
+    runs = Runs([made("pcp21:solver=cp", [5] * 50, 100.0), made("hcp19:solver=cp", [5] * 50, 20.0)])
     found = shown(values(runs, {}))
     assert found.need("x", "PCP'21, limit", MS) == pytest.approx(100)
     assert fastest(found, "x, limit", ["HCP'19", "PCP'21"]).holds == "yes"
@@ -44,7 +55,7 @@ def test_who_is_fastest() -> None:
 
 def test_intervals_are_over_blocks() -> None:
     """A difference that is one lucky block is no difference."""
-    runs = Runs([made("pcp21", [0.0] * 100, 1.0), made("easy", [50.0] * 10 + [0.0] * 90, 1.0)])
+    runs = Runs([made("pcp21:solver=cp", [0.0] * 100, 1.0), made("easy", [50.0] * 10 + [0.0] * 90, 1.0)])
     found = shown(values(runs, {}))
     mean, low, high = (found.need("less PCP'21: x, limit", "`easy`", f"wait{end}") for end in ("", ", from", ", to"))
     assert mean == 5

@@ -17,6 +17,7 @@ class Plan:
     the shared devices of each (bit d: device d), where the cluster has any. Both may also have jobs that start later,
     for a policy that wants to remember where.
     `wake` is when the policy wants to be asked again, if nothing happens before; None: it does not mind.
+    `memory` has numbers by name that the policy wants to find again in the next pass.
     """
 
     starts: Sequence[int] = ()
@@ -27,6 +28,7 @@ class Plan:
     wake: int | None = None
     nodes: Mapping[int, Sequence[int]] = field(default_factory=dict)
     devices: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    memory: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         said = {"promised": self.promised, "expected": self.expected, "deadlines": self.deadlines}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,8 +15,8 @@ from dovetail.model.cluster import Cluster, NodeKind, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.optimize.dispatch.cpsat import MODELS
-from dovetail.optimize.dispatch.problem import dispatch_problem
+from dovetail.optimize.dispatch.problem import SOLVERS, Dispatched, dispatch_problem
+from dovetail.optimize.dispatch.solve import MODELS
 from dovetail.policies.published.dispatch import Dispatch
 from dovetail.policies.registry import names, policy
 from tests.optimize.dispatching import wrong
@@ -73,13 +74,36 @@ def random_state(rng: Random) -> State:
 def test_the_window_is_the_highest_slowdowns() -> None:
     jobs = [
         {"submit": 0, "estimate": 100},  # 2
+        {"submit": 20, "estimate": 10, "units": 2},  # 9, of two units
         {"submit": 20, "estimate": 10},  # 9
-        {"submit": 20, "estimate": 10},  # 9, later in line
         {"submit": 90, "estimate": 1},  # 11
-        {"submit": 60, "estimate": 5},  # 9, arrived later
+        {"submit": 60, "estimate": 5},  # 9, and the shortest with that
+        {"submit": 20, "estimate": 10},  # 9, later in line
     ]
-    assert [job.job for job in dispatch_problem(state_of(jobs), 100).queue] == [3, 1, 2, 4, 0]
-    assert [job.job for job in dispatch_problem(state_of(jobs), 3).queue] == [3, 1, 2]
+    assert [job.job for job in dispatch_problem(state_of(jobs), 100).queue] == [3, 4, 2, 5, 1, 0]
+    assert [job.job for job in dispatch_problem(state_of(jobs), 3).queue] == [3, 4, 2]
+    long = [{"submit": 0, "estimate": 100}, {"submit": 50, "estimate": 50, "units": 3}]  # as slow; more, though shorter
+    assert [job.job for job in dispatch_problem(state_of(long)).queue] == [1, 0]
+    assert [job.job for job in dispatch_problem(state_of(long), shorter=False).queue] == [0, 1]
+
+
+def test_only_jobs_that_fit_now_are_in_the_problem() -> None:
+    """Three plain nodes and one with GPUs, of 4 cores each; job 0 has two cores of each plain one."""
+    jobs: list[dict[str, Any]] = [
+        {"units": 3, "need": (2, 1, 0), "start": 95},
+        {"units": 2, "need": (4, 1, 0)},  # one node is empty, and it wants two
+        {"units": 5, "need": (2, 1, 0)},  # 2 on the empty one and 3 beside job 0
+        {"units": 6, "need": (2, 1, 0)},
+        {"need": (1, 1, 1)},
+    ]
+    state = state_of(jobs, running={0: (0, 1, 2)})
+    problem = dispatch_problem(state)
+    assert [job.job for job in problem.queue] == [4, 2]
+    assert problem.beside
+    assert problem.places(problem.queue[1]).tolist() == [1, 1, 1, 2]
+    whole = dispatch_problem(state, subset="all")
+    assert [job.job for job in whole.queue] == [4, 1, 2, 3]
+    assert whole.places(whole.queue[2]).tolist() == [2, 2, 2, 2]
 
 
 def test_what_runs_lasts_at_least_a_second_more() -> None:
@@ -90,14 +114,15 @@ def test_what_runs_lasts_at_least_a_second_more() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("seed", range(6))
-def test_plans_fit_on_the_nodes(model: str, seed: int) -> None:
+def test_plans_fit_on_the_nodes(model: str, seed: int, solver: str) -> None:
     state = random_state(Random(seed))
-    dispatcher = Dispatch(model=model, delta=0.5, most=0.5)
+    dispatcher = Dispatch(model=model, delta=0.5, most=0.5, solver=solver)
     plan = dispatcher.decide(state)
     problem = dispatch_problem(state, 100)
-    assert set(plan.starts) | set(plan.expected) == set(state.waiting.tolist())
+    assert set(plan.starts) | set(plan.expected) <= {job.job for job in problem.queue}
     assert not set(plan.starts) & set(plan.expected)
     assert set(plan.nodes) == set(plan.starts) == set(plan.devices)
     assert all(at > state.now for at in plan.expected.values())
@@ -128,19 +153,41 @@ def test_nobody_waits() -> None:
     assert Dispatch().decide(state_of([])) == Plan()
 
 
-def test_it_solves_even_if_nobody_fits() -> None:
-    """As the paper's dispatchers do; and then it says when it expects whom."""
+def test_where_nobody_fits_nothing_is_solved() -> None:
+    """With subset=all it is, and then it says when it expects whom."""
     jobs = [{"units": 4, "need": (4, 1, 0), "start": 95, "estimate": 30}, {"need": (1, 1, 0), "submit": 1}]
-    plan = Dispatch().decide(state_of(jobs, running={0: (0, 1, 2, 3)}))
-    assert plan.starts == []
-    assert plan.expected == {1: 125}
-    assert plan.wake is None
+    state = state_of(jobs, running={0: (0, 1, 2, 3)})
+    assert Dispatch().decide(state) == Plan()
+    plan = Dispatch(subset="all").decide(state)
+    assert (plan.starts, plan.expected, plan.wake) == ([], {1: 125}, None)
 
 
-def test_a_search_that_finds_nothing_starts_nobody() -> None:
-    for model in MODELS:
-        plan = Dispatch(model=model, delta=1e-9, most=2e-9).decide(state_of([{}, {}, {}]))
-        assert (plan.starts, plan.nodes, plan.expected, plan.wake) == ([], {}, {}, None)
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_search_that_finds_nothing_starts_nobody_and_halves_the_window(model: str, solver: str) -> None:
+    nothing = Dispatch(model=model, delta=1e-9, most=2e-9, solver=solver)
+    state = state_of([{"estimate": 20}, {}, {}, {}, {}])
+    plan = nothing.decide(state)
+    assert (plan.starts, plan.nodes, plan.expected, plan.wake) == ([], {}, {}, 101)
+    assert plan.memory == {"pcp21": 2 if model.startswith("pcp21") else 50}
+    state = replace(state, standing=Plan(memory={"pcp21": 2}))
+    assert [job.job for job in nothing.solve(state)[0].queue] == [1, 2]
+    if solver == "sat":  # the other one looks at its limit when it branches, and may not have to
+        again = nothing.decide(state)
+        assert again.memory == nothing.decide(replace(state, standing=again)).memory == {"pcp21": 1}
+    found = Dispatch(model=model, solver=solver).decide(state)
+    assert found.starts == [1, 2]
+    assert found.memory == {"pcp21": 100}
+    assert nothing.decide(replace(state, waiting=ints())).memory == {"pcp21": 2}
+
+
+def test_a_search_that_ended_at_its_last_limit_halves_the_window_too() -> None:
+    """Of PCP'19 and HCP'19, though there is a plan."""
+    for settled, window in {True: 100, False: 50}.items():
+        state = state_of([{}])
+        found = Dispatched("feasible", 1.0, (100,), ((0,),), settled=settled)
+        assert Dispatch("pcp19")._next_window(state, dispatch_problem(state), found) == window
+        assert Dispatch("pcp21")._next_window(state, dispatch_problem(state), found) == 100
 
 
 def test_whole_nodes() -> None:
@@ -165,7 +212,9 @@ def test_what_cannot_be_dispatched() -> None:
     with pytest.raises(PolicyError, match="pcp21 at 100 s: job 0 takes 500 thousandths of gpus"):
         Dispatch().decide(state_of([{"need": (1, 1, 1), "share": 500}]))
     with pytest.raises(PolicyError, match="job 0: its 5 units do not fit"):
-        Dispatch().decide(state_of([{"units": 5, "need": (4, 1, 0)}]))
+        Dispatch(subset="all").decide(state_of([{"units": 5, "need": (4, 1, 0)}]))
+    with pytest.raises(PolicyError, match="job 0 needs nothing"):
+        Dispatch().decide(state_of([{"need": (0, 0, 0)}]))
     with pytest.raises(PolicyError, match="those of the cluster are not known"):
         Dispatch().decide(state_of([{"need": ()}], cluster=Cluster(8)))
 
@@ -174,14 +223,18 @@ def test_names_and_settings() -> None:
     assert set(MODELS) <= set(names())
     for model in MODELS:
         assert policy(model) == Dispatch(model=model, name=model)
-    text = "hcp19:window=20,delta=0.5,most=2,clock=wall"
+    text = "pcp21:window=20,delta=0.5,most=2,clock=wall,subset=all,limits=text,solver=cp,pairs=no,alike=yes"
     made = policy(text)
-    assert made == Dispatch("hcp19", 20, 0.5, 2.0, "wall", text)
+    assert made == Dispatch("pcp21", 20, 0.5, 2.0, "wall", "all", "text", "cp", False, True, text)
     for wrong_text in (
         "pcp19:window=0",
         "pcp19:delta=0",
         "pcp21:delta=3,most=2",
         "pcp21:clock=sun",
+        "pcp21:subset=some",
+        "pcp21:limits=none",
+        "pcp21:solver=mip",
+        "pcp21:pairs=1",
         "pcp21:model=pcp19",
     ):
         with pytest.raises(SettingError):

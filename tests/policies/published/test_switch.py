@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import NodeKind, by_node
+from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.published.switch import Switch
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
+from tests.policies.published.test_dispatch import state_of
 
 CLUSTER = by_node(("cores", "gpus"), (NodeKind("thin", 2, (4, 0)), NodeKind("gpu", 1, (4, 2))))
 
@@ -68,3 +72,9 @@ def test_gradient_inside_is_gradient() -> None:
     """It needs to know the typical jobs, which the cluster is given before the replay."""
     chosen = policy("switch:plain=easy;place=gradient,mixed=easy;place=gradient,many=easy;place=gradient")
     assert replay(workload([0, 1]), chosen, cluster=CLUSTER).cluster.typical
+
+
+def test_what_one_remembers_is_kept_while_another_decides() -> None:
+    state = replace(state_of([{}]), standing=Plan(memory={"another": 2}))
+    assert Switch().decide(state).memory == {"another": 2, "hcp19": 100}
+    assert Switch(plain=policy("easy")).decide(state).memory == {"another": 2}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ortools.sat.python import cp_model
 
-from dovetail.optimize.dispatch.cpsat_limits import PoolSchedule, by_priority, scheduled
+from dovetail.optimize.dispatch.cpsat_search import PoolSchedule, by_priority, scheduled
 from dovetail.optimize.dispatch.greedy import Listed
 from dovetail.optimize.dispatch.problem import DispatchProblem
 
@@ -25,11 +25,25 @@ class Pcp19:
         """The node of each unit of each job in a solution."""
         return tuple(tuple(node for node, here in job if values[here.index]) for job in self.present)
 
+    def positions(self, values: list[int]) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """It has none."""
+        return ()
+
+    def hint(self, plan: Listed) -> None:
+        """Begin from this plan."""
+        for units, places in zip(self.present, plan.places, strict=True):
+            left = [node for node, _ in places]
+            for node, here in units:
+                inside = node in left
+                self.schedule.model.add_hint(here, inside)
+                if inside:
+                    left.remove(node)
+
 
 def pcp19(problem: DispatchProblem) -> Pcp19:
     """The model. As in the paper the units of a job on one node are interchangeable, and no order is posted."""
     schedule = scheduled(problem)
-    model, kinds = schedule.model, problem.cluster.kinds
+    model = schedule.model
     held: list[list[tuple[cp_model.IntervalVar, tuple[int, ...]]]] = [[] for _ in range(problem.cluster.nodes)]
     for job in problem.running:
         interval = model.new_fixed_size_interval_var(0, job.remaining, "")
@@ -37,10 +51,9 @@ def pcp19(problem: DispatchProblem) -> Pcp19:
             held[node].append((interval, job.need))
     present = []
     for start, queued in zip(schedule.starts, problem.queue, strict=True):
-        most = [queued.most_on(k, kind.capacity) for k, kind in enumerate(kinds)]
         units = []
-        for node, kind in enumerate(problem.cluster.kind_of.tolist()):
-            for _ in range(most[kind]):
+        for node, most in enumerate(problem.places(queued).tolist()):
+            for _ in range(most):
                 here = model.new_bool_var("")
                 units.append((node, here))
                 interval = model.new_optional_fixed_size_interval_var(start, queued.duration, here, "")
@@ -53,16 +66,3 @@ def pcp19(problem: DispatchProblem) -> Pcp19:
                 model.add_cumulative([interval for interval, _ in wants], [need for _, need in wants], has)
     by_priority(schedule)
     return Pcp19(schedule, present)
-
-
-def hint(built: Pcp19, problem: DispatchProblem, plan: Listed) -> None:
-    """Begin from this plan."""
-    model = built.schedule.model
-    for i, units in enumerate(built.present):
-        model.add_hint(built.schedule.starts[i], plan.starts[i] - problem.now)
-        left = [node for node, _ in plan.places[i]]
-        for node, here in units:
-            inside = node in left
-            model.add_hint(here, inside)
-            if inside:
-                left.remove(node)

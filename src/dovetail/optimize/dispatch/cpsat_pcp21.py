@@ -15,12 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
 from ortools.sat.python import cp_model
 
-from dovetail.optimize.dispatch.cpsat_limits import PoolSchedule, by_priority, scheduled
+from dovetail.optimize.dispatch.cpsat_search import PoolSchedule, by_priority, scheduled
 from dovetail.optimize.dispatch.greedy import Listed
-from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, running_positions
+from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, pair_rules, running_boxes, units_by_node
 
 
 @dataclass(frozen=True)
@@ -47,24 +46,36 @@ class Pcp21:
 
     schedule: PoolSchedule
     units: list[list[Unit]]
+    resources: int
 
     def nodes(self, values: list[int]) -> tuple[tuple[int, ...], ...]:
         """The node of each unit of each job in a solution."""
         return tuple(tuple(values[unit.node.index] for unit in job) for job in self.units)
 
-    def positions(self, values: list[int], resources: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    def positions(self, values: list[int]) -> tuple[tuple[tuple[int, ...], ...], ...]:
         """The positions of each unit of each job in a solution."""
+        resources = range(self.resources)
         return tuple(
             tuple(
-                tuple(values[unit.positions[r].index] if r in unit.positions else -1 for r in range(resources))
-                for unit in job
+                tuple(values[unit.positions[r].index] if r in unit.positions else -1 for r in resources) for unit in job
             )
             for job in self.units
         )
 
+    def hint(self, plan: Listed) -> None:
+        """Begin from this plan, of contiguous positions."""
+        model = self.schedule.model
+        for units, places in zip(self.units, plan.places, strict=True):
+            for unit, (node, at) in zip(units, places, strict=True):
+                model.add_hint(unit.node, node)
+                for r, y in unit.positions.items():
+                    model.add_hint(y, at[r])
+                for part, here in unit.inside:
+                    model.add_hint(here, part.first <= node < part.first + part.count)
 
-def pcp21(problem: DispatchProblem, *, symmetry: bool = False) -> Pcp21:
-    """The model; with `symmetry` that of PCP'21s.
+
+def pcp21(problem: DispatchProblem, symmetry: bool, pairs: bool) -> Pcp21:
+    """The model; with `symmetry` that of PCP'21s, with `pairs` the authors' rules for pairs of jobs.
 
     PCP'21s never looks for other positions of a job once one choice has been tried: it goes back to the job's start.
     That is a rule of search, and CP-SAT has none like it. In its place: positions are not decided upon at all (they
@@ -73,23 +84,24 @@ def pcp21(problem: DispatchProblem, *, symmetry: bool = False) -> Pcp21:
     schedule = scheduled(problem)
     model = schedule.model
     units = [_units(problem, model, job) for job in problem.queue]
-    rows = running_positions(problem)
-    for r in range(len(problem.cluster.resources)):
-        _boxes(problem, schedule, units, rows, r)
+    for r, held in enumerate(running_boxes(problem)):
+        _boxes(problem, schedule, units, held, r)
     by_priority(schedule)
     if symmetry:
         _like_jobs_in_order(problem, schedule)
     else:
         _scarcest_first(problem, model, units)
-    return Pcp21(schedule, units)
+    if pairs:
+        _pairs(problem, schedule)
+    return Pcp21(schedule, units, len(problem.cluster.resources))
 
 
 def stretches(problem: DispatchProblem, job: Queued) -> list[NodeStretch]:
     """The nodes that can hold a unit of a job, in stretches."""
     found: list[NodeStretch] = []
-    first = 0
-    for k, kind in enumerate(problem.cluster.kinds):
-        if job.most_on(k, kind.capacity):
+    first, fits = 0, units_by_node(problem.cluster, problem.capacity, job)
+    for kind in problem.cluster.kinds:
+        if kind.count and fits[first]:
             has = tuple(c if need else 0 for c, need in zip(kind.capacity, job.need, strict=True))
             last = found[-1] if found else None
             if last and last.capacity == has and last.first + last.count == first:
@@ -143,19 +155,16 @@ def _on_node(
 
 
 def _boxes(
-    problem: DispatchProblem, schedule: PoolSchedule, units: list[list[Unit]], rows: list[list[tuple[int, ...]]], r: int
+    problem: DispatchProblem, schedule: PoolSchedule, units: list[list[Unit]], held: list[tuple[int, int, int]], r: int
 ) -> None:
     """The boxes of one resource do not overlap; along the positions they also are a cumulative, of as much time as
     there is. (The paper's other implied cumulative, along time, is part of the scheduling model.)"""
     model = schedule.model
     along, across, lengths = [], [], []
-    for held, places in zip(problem.running, rows, strict=True):
-        if held.need[r]:
-            during = model.new_fixed_size_interval_var(0, held.remaining, "")
-            for at in places:
-                along.append(during)
-                across.append(model.new_fixed_size_interval_var(at[r], held.need[r], ""))
-                lengths.append(held.remaining)
+    for remaining, at, many in held:
+        along.append(model.new_fixed_size_interval_var(0, remaining, ""))
+        across.append(model.new_fixed_size_interval_var(at, many, ""))
+        lengths.append(remaining)
     for during, job, its in zip(schedule.intervals, problem.queue, units, strict=True):
         for unit in its if job.need[r] else ():
             along.append(during)
@@ -169,10 +178,20 @@ def _boxes(
 def _scarcest_first(problem: DispatchProblem, model: cp_model.CpModel, units: list[list[Unit]]) -> None:
     """Then the positions, job by job, of the resource first of which the least share is free now: the least that can
     be. The paper decides upon those of a job right after its start; CP-SAT's strategies come one after the other."""
-    total = np.maximum(problem.capacity.sum(axis=0), 1)
-    order = np.argsort(problem.free_now.sum(axis=0) / total, kind="stable").tolist()
-    ys = [unit.positions[r] for job in units for r in order for unit in job if r in unit.positions]
+    ys = [unit.positions[r] for job in units for r in problem.scarcest_first for unit in job if r in unit.positions]
     model.add_decision_strategy(ys, cp_model.CHOOSE_FIRST, cp_model.SELECT_MIN_VALUE)
+
+
+def _pairs(problem: DispatchProblem, schedule: PoolSchedule) -> None:
+    """What runs counts for as long as it is yet to run; in the authors' program, for its whole expected duration."""
+    model = schedule.model
+    apart, in_order = pair_rules(problem)
+    ends = [model.new_fixed_size_interval_var(0, held.remaining, "") for held in problem.running]
+    intervals = [*ends, *schedule.intervals]
+    for i, j in apart:
+        model.add_no_overlap([intervals[i], intervals[j]])
+    for i, j in in_order:
+        model.add(schedule.starts[i] <= schedule.starts[j])
 
 
 def _like_jobs_in_order(problem: DispatchProblem, schedule: PoolSchedule) -> None:
@@ -182,16 +201,3 @@ def _like_jobs_in_order(problem: DispatchProblem, schedule: PoolSchedule) -> Non
         if like in last:
             schedule.model.add(last[like] <= start)
         last[like] = start
-
-
-def hint(built: Pcp21, problem: DispatchProblem, plan: Listed) -> None:
-    """Begin from this plan, of contiguous positions."""
-    model = built.schedule.model
-    for i, units in enumerate(built.units):
-        model.add_hint(built.schedule.starts[i], plan.starts[i] - problem.now)
-        for unit, (node, at) in zip(units, plan.places[i], strict=True):
-            model.add_hint(unit.node, node)
-            for r, y in unit.positions.items():
-                model.add_hint(y, at[r])
-            for part, here in unit.inside:
-                model.add_hint(here, part.first <= node < part.first + part.count)

@@ -6,15 +6,13 @@ with the highest priority, at its earliest start, in the least positions). CP-SA
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 import numpy as np
 
 from dovetail.arrays import Ints
-from dovetail.optimize.dispatch.contiguous import gaps
-from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, running_positions
+from dovetail.optimize.dispatch.problem import DispatchProblem, Queued, running_positions, units_by_node
 
 Places = list[tuple[int, tuple[int, ...]]]
 """The node of each unit and its first positions (-1: none)."""
@@ -28,9 +26,9 @@ class Listed:
     places: tuple[Places, ...]
 
 
-def listed(problem: DispatchProblem, *, contiguous: bool = False, later: Collection[int] = ()) -> Listed:
-    """The plan. `contiguous`: units take neighbouring positions; else positions are all -1. The jobs at the places
-    `later` of the queue do not start now."""
+def listed(problem: DispatchProblem, *, contiguous: bool = False) -> Listed:
+    """The plan. `contiguous`: units take neighbouring positions, on any node; else positions are all -1, and units are
+    where PCP'19 may have them."""
     floor = _Floor(problem, contiguous)
     starts, places = [-1] * len(problem.queue), [Places() for _ in problem.queue]
     waiting = list(range(len(problem.queue)))
@@ -41,19 +39,16 @@ def listed(problem: DispatchProblem, *, contiguous: bool = False, later: Collect
         for i in waiting:
             job = problem.queue[i]
             like = (job.need, job.units, job.kinds, job.per_node)
-            held_back = now == problem.now and i in later
-            found = None if held_back or like in refused else floor.place(job)
+            found = None if like in refused else floor.place(job)
             if found is None:
                 left.append(i)
-                if not held_back:
-                    refused.add(like)
+                refused.add(like)
                 continue
             floor.take(found, job.need, now + job.duration)
             starts[i], places[i] = now, found
         waiting = left
         if waiting:
-            soon = now + 1 if now == problem.now and later else floor.next_end
-            now = min(soon, floor.next_end) if floor.ends else soon
+            now = floor.next_end
     return Listed(tuple(starts), tuple(places))
 
 
@@ -66,7 +61,6 @@ class _Floor:
         self.total: Ints = self.free.sum(axis=0)
         self.ends: list[tuple[int, int, Places, tuple[int, ...]]] = []
         self.taken: dict[int, list[tuple[tuple[int, ...], tuple[int, ...]]]] = {}
-        self.will_do: dict[int, Ints] = {}
         self.count = 0
         for held, at in zip(problem.running, running_positions(problem), strict=True):
             self.take(list(zip(held.nodes, at, strict=True)), held.need, problem.now + held.remaining)
@@ -101,8 +95,9 @@ class _Floor:
         wanted = [r for r, need in enumerate(job.need) if need]
         if any(self.total[r] < job.units * job.need[r] for r in wanted):
             return None
-        fits = np.min([self.free[:, r] // job.need[r] for r in wanted], axis=0)
-        fits = np.minimum(fits, job.per_node or job.units) * self._suitable(job.kinds)
+        fits = units_by_node(self.problem.cluster, self.free, job)
+        if self.problem.beside and not self.contiguous:
+            fits = np.minimum(fits, self.problem.places(job))
         if fits.sum() < job.units:
             return None
         places: Places = []
@@ -114,13 +109,6 @@ class _Floor:
             if len(places) == job.units:
                 return places
         return None
-
-    def _suitable(self, kinds: int) -> Ints:
-        """1 for each node whose kind is in the bits, else 0."""
-        if kinds not in self.will_do:
-            known = range(len(self.problem.cluster.kinds))
-            self.will_do[kinds] = np.array([kinds >> k & 1 for k in known], np.int64)[self.problem.cluster.kind_of]
-        return self.will_do[kinds]
 
     def _spots(self, node: int, need: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
         """The least positions of at most `most` units on a node."""
@@ -134,3 +122,15 @@ class _Floor:
             taken = sorted((at[r], at[r] + has[r]) for at, has in self.taken.get(node, ()) if has[r])
             columns.append([p for begin, end in gaps(first, last, taken) for p in range(begin, end - size + 1, size)])
         return list(zip(*columns, strict=False))[:most]
+
+
+def gaps(first: int, end: int, taken: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches between `first` and `end` that none of the sorted stretches in `taken` touches."""
+    free = []
+    for begin, until in taken:
+        if begin > first:
+            free.append((first, begin))
+        first = max(first, until)
+    if end > first:
+        free.append((first, end))
+    return free

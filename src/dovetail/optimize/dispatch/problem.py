@@ -6,8 +6,10 @@ Applications, CP 2021, sections 2 and 3. "The paper" is this one in all files ab
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from math import fsum
 from typing import Final
 
@@ -26,7 +28,15 @@ MOST_SECONDS: Final = 2**40
 """The worst makespan that is taken: beyond it the solver's integers might not do."""
 
 CLOCKS: Final = ("work", "wall")
+SUBSETS: Final = ("now", "all")
+"""Which waiting jobs are in a problem: those that fit beside what runs now, as in the authors' program, or all."""
+WAYS: Final = ("code", "text")
+"""Whose limits a search has: those of the authors' program, or those of the paper's text as we read it."""
+SOLVERS: Final = ("sat", "cp")
+"""CP-SAT; or the original CP solver of OR-Tools, which the authors took."""
 MOST_LIMIT: Final = 1e6
+MOST_STEPS: Final = 10_000
+"""How many times a search's first limit its last may be."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +54,6 @@ class Queued:
     kinds: int
     per_node: int = 0
 
-    def most_on(self, kind: int, capacity: tuple[int, ...]) -> int:
-        """How many units fit on an empty node of a kind: the paper's p_in."""
-        if not self.kinds >> kind & 1:
-            return 0
-        fits = min(has // need for has, need in zip(capacity, self.need, strict=True) if need)
-        return min(fits, self.units, self.per_node or self.units)
-
 
 @dataclass(frozen=True)
 class Running:
@@ -64,12 +67,14 @@ class Running:
 
 @dataclass(frozen=True)
 class DispatchProblem:
-    """One dispatching moment. `queue` is in order of priority, the highest first."""
+    """One dispatching moment. `queue` is in order of priority, the highest first. `beside`: all of it fits, one job at
+    a time, beside what runs; PCP'19 then counts where units could be on what is free now."""
 
     now: int
     cluster: Cluster
     queue: tuple[Queued, ...]
     running: tuple[Running, ...] = ()
+    beside: bool = False
 
     def __post_init__(self) -> None:
         width = len(self.cluster.resources)
@@ -83,7 +88,7 @@ class DispatchProblem:
                 raise ValueError(f"job {job.job}: a duration of 1 s or more, a unit or more, no negative per_node")
             if job.arrive > self.now:
                 raise ValueError(f"job {job.job}: arrives at {job.arrive} s, after now, {self.now} s")
-            if self.most_units(job) < job.units:
+            if units_by_node(self.cluster, self.capacity, job).sum() < job.units:
                 raise ValueError(f"job {job.job}: its {job.units} units do not fit on the empty cluster")
         for held in self.running:
             if held.remaining < 1 or not held.nodes or not 0 <= min(held.nodes) <= max(held.nodes) < self.cluster.nodes:
@@ -93,10 +98,9 @@ class DispatchProblem:
         if not abs(self.now) + self.horizon < MOST_SECONDS:
             raise ValueError(f"now and all durations are to stay below {MOST_SECONDS} s")
 
-    def most_units(self, job: Queued) -> int:
-        """How many units of a job would fit on the empty cluster, up to what it wants."""
-        kinds = enumerate(self.cluster.kinds)
-        return min(sum(kind.count * job.most_on(k, kind.capacity) for k, kind in kinds), job.units)
+    def places(self, job: Queued) -> Ints:
+        """How many units of a job each node could hold: the paper's p_in."""
+        return units_by_node(self.cluster, self.free_now if self.beside else self.capacity, job)
 
     @cached_property
     def horizon(self) -> int:
@@ -118,6 +122,12 @@ class DispatchProblem:
         return free
 
     @cached_property
+    def scarcest_first(self) -> list[int]:
+        """The resources, that of which the least share is free now first."""
+        total = np.maximum(self.capacity.sum(axis=0), 1)
+        return [int(r) for r in np.argsort(self.free_now.sum(axis=0) / total, kind="stable")]
+
+    @cached_property
     def first_position(self) -> Ints:
         """Where the positions of each node (row) begin in the array of each resource; one more row for the end."""
         return np.concatenate([np.zeros((1, len(self.cluster.resources)), np.int64), np.cumsum(self.capacity, axis=0)])
@@ -125,10 +135,7 @@ class DispatchProblem:
     @property
     def pcp19_variables(self) -> int:
         """|Q| + the sum of p_in, by the paper's section 2.2."""
-        kinds = list(enumerate(self.cluster.kinds))
-        return len(self.queue) + sum(
-            kind.count * job.most_on(k, kind.capacity) for job in self.queue for k, kind in kinds
-        )
+        return len(self.queue) + sum(int(self.places(job).sum()) for job in self.queue)
 
     @property
     def pcp21_variables(self) -> int:
@@ -136,18 +143,29 @@ class DispatchProblem:
         return len(self.queue) + sum(job.units for job in self.queue) * len(self.cluster.resources)
 
 
+def has_boxes(model: str) -> bool:
+    """Whether units are boxes in a model: PCP'21 and PCP'21s."""
+    return model.startswith("pcp21")
+
+
 @dataclass(frozen=True)
 class Limits:
-    """A search gets `delta` seconds, then twice as much and so on, up to `most`; `still` is the paper's k.
+    """How long a search may take, in seconds of the `clock`: "work" counts what the solver does, so that same call is
+    same answer (WORK_PER_S says how much of it is a second); "wall" is the clock on the wall. `still` is the paper's k.
 
-    `clock`: "work" counts what CP-SAT does, so that same call is same answer (cpsat_limits.py says how much of it is a
-    second); "wall" counts seconds on the clock.
+    `way` is one of WAYS. In the authors' program PCP'21 takes what it has after `delta`, and without anything goes on
+    for half of `delta` more, again and again, up to `most` (30 times from its command line; 4 in the class). PCP'19
+    and HCP'19 begin anew with twice the limit, up to `most`, until the search is complete or `still` searches in a row
+    ended with the same value. The paper's text says that it is PCP'21 that ends when nothing changes; so read, it goes
+    on until it has proved its plan, has gained nothing in `still` extensions or has reached `most`, and PCP'19 and
+    HCP'19 take the first plan that they have.
     """
 
     delta: float = 1.0
     most: float = 16.0
     still: int = 2
     clock: str = "work"
+    way: str = "code"
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -156,10 +174,34 @@ class Limits:
                 f"delta={self.delta}, most={self.most}: must be above 0 s, delta not above most, most at most"
                 f" {MOST_LIMIT:,.0f} s"
             )
+        if self.most > MOST_STEPS * self.delta:
+            raise SettingError(f"delta={self.delta}, most={self.most}: most at most {MOST_STEPS:,} times delta")
         if self.still < 1:
             raise SettingError(f"still={self.still}: must be at least 1")
         if self.clock not in CLOCKS:
             raise SettingError(f"clock={self.clock}: choose from {', '.join(CLOCKS)}")
+        if self.way not in WAYS:
+            raise SettingError(f"way={self.way}: choose from {', '.join(WAYS)}")
+
+    def steps(self, model: str) -> list[float]:
+        """How long a search of a model may have taken in all, while it has found nothing."""
+        if self.takes_what_it_has(model) and has_boxes(model):
+            return [self.delta * (1 + more / 2) for more in range(int(2 * self.most / self.delta) - 1)]
+        found = [self.delta]
+        while 2 * found[-1] <= self.most:
+            found.append(2 * found[-1])
+        return found
+
+    def enough(self, model: str, found: Sequence[float | None], proved: bool) -> bool:
+        """Whether a search ends, given the best values by the end of each limit so far (None: nothing found)."""
+        if proved or found[-1] is None:
+            return proved
+        many = self.still if self.way == "code" else self.still + 1
+        return self.takes_what_it_has(model) or list(found[-many:]) == [found[-1]] * many
+
+    def takes_what_it_has(self, model: str) -> bool:
+        """Whether a search ends with its first limit, if it has a plan by then."""
+        return has_boxes(model) == (self.way == "code")
 
 
 @dataclass(frozen=True)
@@ -169,7 +211,9 @@ class Dispatched:
     `nodes` has the node of each unit, `()` for a job that was given none (HCP'19 allocates only jobs that start now).
     `positions` has for each unit the first position in the array of each resource, -1 where it needs none (PCP'21).
     `status` "optimal" means proved for the model that was solved, as does "infeasible". Times are of the CPU.
-    `extensions` counts how often the limit was doubled, `rounds` how often HCP'19 scheduled.
+    `extensions` counts how often the limit was raised (by CP-SAT, for PCP'21 of the program, at most once: to the
+    last). `settled`: the search ended by itself, not at the last limit.
+    `conflicts` of the CP solver are its fails up to the best plan, as the authors count them; of CP-SAT, all.
     """
 
     status: Status
@@ -184,7 +228,7 @@ class Dispatched:
     modelling_s: float = 0.0
     solving_s: float = 0.0
     extensions: int = 0
-    rounds: int = 1
+    settled: bool = True
 
 
 def total_slowdown(problem: DispatchProblem, starts: tuple[int, ...]) -> float:
@@ -193,23 +237,42 @@ def total_slowdown(problem: DispatchProblem, starts: tuple[int, ...]) -> float:
     return fsum((at - job.arrive + job.duration) / job.duration for job, at in pairs)
 
 
-def dispatch_problem(state: State, window: int = WINDOW) -> DispatchProblem:
-    """The problem of an instant: `window` of the waiting jobs, those with the highest slowdown if they started now.
+def slopes(problem: DispatchProblem) -> list[int]:
+    """What a second of wait adds to the sum of slowdowns, by job, in the integers of a model: such that the sum is
+    below 2^56. The authors round slowdowns to five digits or more; this is finer."""
+    scale = max(int(2**56 / ((problem.horizon + 1) * sum(1 / job.duration for job in problem.queue))), 1)
+    return [round(scale / job.duration) for job in problem.queue]
 
-    Ties go to the earlier arrival, then the earlier line. A unit that takes its whole node needs all that the node
-    has; so all nodes that will do must be alike. Shares of devices are not in the paper's models.
+
+def units_by_node(cluster: Cluster, free: Ints, job: Queued) -> Ints:
+    """How many units of a job each node could hold, of what is free."""
+    suitable = np.array([job.kinds >> k & 1 for k in range(len(cluster.kinds))], np.int64)
+    fits = np.min([free[:, r] // need for r, need in enumerate(job.need) if need], axis=0)
+    found: Ints = np.minimum(fits, min(job.units, job.per_node or job.units)) * suitable[cluster.kind_of]
+    return found
+
+
+def dispatch_problem(
+    state: State, window: int = WINDOW, subset: str = "now", *, shorter: bool = True
+) -> DispatchProblem:
+    """The problem of an instant: `window` of the waiting jobs in the subset, those with the highest slowdown if they
+    started now.
+
+    Ties go to the one that takes less of all resources together for its duration; in PCP'21, and so with `shorter`, to
+    the shorter before; then to the earlier arrival. A unit that takes its whole node needs all that the node has; so
+    all nodes that will do must be alike. Shares of devices are not in the paper's models.
     """
     cluster, requests = state.cluster, state.requests
     if cluster is None or requests is None or not cluster.kinds:
         raise ValueError("dispatching is onto nodes, and those of the cluster are not known")
     duration = np.maximum(state.estimate, 1)
-    waited = (state.now - state.submit[state.waiting]) / duration[state.waiting]
-    chosen = state.waiting[np.argsort(-waited, kind="stable")[:window]].tolist()
     queue = []
-    for job in chosen:
+    for job in state.waiting.tolist():
         kinds = int(requests.kinds[job])
         fits = [k for k in range(len(cluster.kinds)) if kinds >> k & 1]
         need, kinds = _need(cluster, requests, job, fits)
+        if not any(need):
+            raise ValueError(f"job {job} needs nothing: of some resource it must need 1 or more")
         queue.append(
             Queued(job, int(state.submit[job]), int(duration[job]), int(requests.units[job]), need, kinds,
                    int(requests.per_node[job]))
@@ -219,7 +282,25 @@ def dispatch_problem(state: State, window: int = WINDOW) -> DispatchProblem:
         nodes = tuple(int(node) for node in state.nodes[job])
         need, _ = _need(cluster, requests, job, sorted(set(cluster.kind_of[list(nodes)].tolist())))
         running.append(Running(job, state.expected_end(job) - state.now, nodes, need))
-    return DispatchProblem(state.now, cluster, tuple(queue), tuple(running))
+    # The order first: so it is only asked of as many jobs as fill the window whether they fit.
+    queue.sort(
+        key=lambda job: (
+            (job.arrive - state.now) / job.duration, shorter * job.duration, job.duration * job.units * sum(job.need),
+        )
+    )  # fmt: skip
+    bare = DispatchProblem(state.now, cluster, (), tuple(running))
+    if subset == "all":
+        return replace(bare, queue=tuple(queue[:window]))
+    room: dict[tuple[object, ...], bool] = {}  # by what a job asks for
+    return replace(bare, queue=tuple(islice((job for job in queue if _fits(bare, job, room)), window)), beside=True)
+
+
+def _fits(problem: DispatchProblem, job: Queued, room: dict[tuple[object, ...], bool]) -> bool:
+    """Whether a job fits beside what runs; `room` keeps what was found for jobs that ask for the same."""
+    like = (job.units, job.need, job.kinds, job.per_node)
+    if like not in room:
+        room[like] = bool(units_by_node(problem.cluster, problem.free_now, job).sum() >= job.units)
+    return room[like]
 
 
 def _need(cluster: Cluster, requests: Requests, job: int, fits: list[int]) -> tuple[tuple[int, ...], int]:
@@ -242,6 +323,27 @@ def _need(cluster: Cluster, requests: Requests, job: int, fits: list[int]) -> tu
             )
         (need,) = whole
     return need, sum(1 << k for k in fits)
+
+
+def pair_rules(problem: DispatchProblem) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The authors' rules for pairs. First the pairs that cannot overlap: together they take more than all nodes have in
+    the time of the longer one; places count from the jobs that run on, then the queue. Then, of the other pairs in the
+    queue, those of which the first is to start no later: it takes no more, for its duration, of each resource that both
+    need."""
+    sizes = [(held.remaining, len(held.nodes), held.need) for held in problem.running]
+    sizes += [(job.duration, job.units, job.need) for job in problem.queue]
+    taken = np.array([[lasts * units * need for need in needs] for lasts, units, needs in sizes], np.float64)
+    total, first = problem.capacity.sum(axis=0).astype(np.float64), len(problem.running)
+    lasts = np.array([size[0] for size in sizes], np.float64)
+    apart, in_order = [], []
+    for j in range(first, len(sizes)):
+        both = (taken[:j] > 0) & (taken[j] > 0)
+        most = total * np.maximum(lasts[:j], lasts[j])[:, None]
+        over = (both & (taken[:j] + taken[j] > most)).any(axis=1)
+        less = both.any(axis=1) & (~both | (taken[:j] <= taken[j])).all(axis=1) & ~over
+        apart += [(i, j) for i in np.flatnonzero(over).tolist()]
+        in_order += [(i, j - first) for i in np.flatnonzero(less[first:]).tolist()]
+    return apart, in_order
 
 
 def pooled(problem: DispatchProblem) -> DispatchProblem:
@@ -269,3 +371,23 @@ def running_positions(problem: DispatchProblem) -> list[list[tuple[int, ...]]]:
             next_free[node] = [at + need for at, need in zip(next_free[node], job.need, strict=True)]
         placed.append(units)
     return placed
+
+
+def running_boxes(problem: DispatchProblem) -> list[list[tuple[int, int, int]]]:
+    """What runs, as boxes in each resource: for how long, from which position, and how many positions. Neighbours that
+    run as long are one box, so that a solver has fewer of them."""
+    placed = list(zip(problem.running, running_positions(problem), strict=True))
+    return [
+        _joined(sorted((at[r], one.remaining, one.need[r]) for one, places in placed if one.need[r] for at in places))
+        for r in range(len(problem.cluster.resources))
+    ]
+
+
+def _joined(units: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    boxes: list[tuple[int, int, int]] = []
+    for at, remaining, need in units:
+        if boxes and boxes[-1][0] == remaining and boxes[-1][1] + boxes[-1][2] == at:
+            remaining, at, before = boxes.pop()
+            need += before
+        boxes.append((remaining, at, need))
+    return boxes

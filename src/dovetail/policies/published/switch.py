@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dovetail.errors import SettingError
@@ -71,7 +71,8 @@ class Switch(Policy):
         return self.mixed if bool(mixed) else self.plain
 
     def decide(self, state: State) -> Plan:
-        return self.chosen(state).decide(state)
+        plan = self.chosen(state).decide(state)
+        return replace(plan, memory={**state.standing.memory, **plan.memory})
 
 
 NAMES: Final[Mapping[str, Policy]] = {"switch": Switch()}

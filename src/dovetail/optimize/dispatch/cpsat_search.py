@@ -1,33 +1,25 @@
-"""How long the dispatchers of the paper search, and what all of their models share. Importing this loads OR-Tools.
+"""How CP-SAT searches for the dispatchers of the paper, and what all of their models share. Importing this loads
+OR-Tools.
 
-In the paper's words: "search is bounded by a time limit; if no satisfiability answer is obtained within the limit, the
-time limit is extended to 2 delta, as opposed to restarting search with the new time limit as was done in PCP'19 and
-HCP'19. This continues until the limit reaches delta_max. We suspend the search if the solution quality did not change
-after k consecutive time limit extensions." An extension can leave the quality as it is only if there is a solution
-already. So we read: PCP'19 and HCP'19 take what they have once they have anything; PCP'21 goes on until it has proved
-its plan, has gained nothing in k extensions, or has reached delta_max.
-
-CP-SAT cannot be halted and resumed. So PCP'21 is continued by another call, for as long as the extension adds, from the
-best plan so far as a hint; what the solver had learnt is lost.
+How long a search takes: problem.Limits. CP-SAT cannot be halted and resumed. So PCP'21, where it is to go on, gets
+another call, for as long as is added, from the best plan so far as a hint; what the solver had learnt is lost. Where
+there is no plan yet, the call is for the whole time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from time import process_time
 from typing import Final
 
 from ortools.sat.python import cp_model
 
-from dovetail.optimize.dispatch.problem import DispatchProblem, Limits
+from dovetail.optimize.dispatch.problem import DispatchProblem, Limits, has_boxes, slopes
 from dovetail.optimize.window.problem import Status
 
 WORK_PER_S: Final = {"pcp19": 0.02, "hcp19": 0.25, "pcp21": 0.1, "pcp21s": 0.1}
 """On the clock "work" a second is this part of CP-SAT's own count of work. It counts some work too low, and in each
 model another part; with these rates a second of each is about a CPU second (64 nodes, 40 to 100 jobs waiting)."""
-
-_SPAN: Final = 2**56  # of the objective in integers
 
 
 @dataclass(frozen=True)
@@ -40,6 +32,7 @@ class Ran:
     branches: int
     solving_s: float
     extensions: int
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -51,18 +44,15 @@ class PoolSchedule:
     intervals: list[cp_model.IntervalVar]
 
 
-def scheduled(problem: DispatchProblem, later: Collection[int] = ()) -> PoolSchedule:
+def scheduled(problem: DispatchProblem) -> PoolSchedule:
     """The paper's scheduling model: starts from now to the worst makespan, one cumulative per resource over the sum of
-    all nodes, and the total slowdown. Jobs at the places `later` of the queue do not start now.
+    all nodes, and the total slowdown.
 
     Slowdowns are counted from a start now: the wait from now on, times scale / d_i rounded to a whole number. The scale
     is such that a sum is below 2^56. A job's slowdown is so off by at most half a scale-th of its wait from now.
     """
-    model, horizon = cp_model.CpModel(), problem.horizon + bool(later)
-    starts = [
-        model.new_int_var(1 if i in later else 0, horizon - job.duration, f"s{i}")
-        for i, job in enumerate(problem.queue)
-    ]
+    model = cp_model.CpModel()
+    starts = [model.new_int_var(0, problem.horizon - job.duration, f"s{i}") for i, job in enumerate(problem.queue)]
     intervals = [
         model.new_fixed_size_interval_var(start, job.duration, "")
         for start, job in zip(starts, problem.queue, strict=True)
@@ -72,15 +62,8 @@ def scheduled(problem: DispatchProblem, later: Collection[int] = ()) -> PoolSche
         demands = [job.units * job.need[r] for job in problem.queue]
         demands += [len(held.nodes) * held.need[r] for held in problem.running]
         _cumulative(model, [*intervals, *ends], demands, total)
-    scale = scale_of(problem)
-    slopes = [round(scale / job.duration) for job in problem.queue]
-    model.minimize(cp_model.LinearExpr.weighted_sum(starts, slopes))
+    model.minimize(cp_model.LinearExpr.weighted_sum(starts, slopes(problem)))
     return PoolSchedule(model, starts, intervals)
-
-
-def scale_of(problem: DispatchProblem) -> int:
-    """What a slowdown of 1 is in the integers of a model."""
-    return max(int(_SPAN / ((problem.horizon + 1) * sum(1 / job.duration for job in problem.queue))), 1)
 
 
 def _cumulative(
@@ -98,42 +81,23 @@ def by_priority(schedule: PoolSchedule) -> None:
     schedule.model.add_decision_strategy(schedule.starts, cp_model.CHOOSE_LOWEST_MIN, cp_model.SELECT_MIN_VALUE)
 
 
-def restarted(model: cp_model.CpModel, limits: Limits, work_per_s: float) -> Ran:
-    """From scratch with twice the limit, until something is found or excluded."""
-
-    def enough(values: list[int] | None, status: Status) -> bool:
-        return values is not None or status == "infeasible"
-
-    return _repeated(model, limits, work_per_s, enough, again=False)
-
-
-def continued(model: cp_model.CpModel, limits: Limits, work_per_s: float) -> Ran:
-    """On from the best plan, until it is proved or has not changed in `still` extensions."""
-    qualities: list[float | None] = []
-
-    def enough(values: list[int] | None, status: Status) -> bool:
-        qualities.append(None if values is None else _value(model, values))
-        return status in ("optimal", "infeasible") or (
-            values is not None and qualities[-limits.still - 1 :] == [qualities[-1]] * (limits.still + 1)
-        )
-
-    return _repeated(model, limits, work_per_s, enough, again=True)
-
-
-def _repeated(
-    model: cp_model.CpModel,
-    limits: Limits,
-    work_per_s: float,
-    enough: Callable[[list[int] | None, Status], bool],
-    *,
-    again: bool,
-) -> Ran:
+def searched(model: cp_model.CpModel, name: str, limits: Limits) -> Ran:
+    """Search until it is enough."""
     values: list[int] | None = None
-    conflicts = branches = extensions = 0
-    spent, limit, share = 0.0, limits.delta, limits.delta
-    while True:
+    found: list[float | None] = []
+    conflicts = branches = 0
+    spent = 0.0
+    steps = limits.steps(name)
+    if has_boxes(name) and limits.takes_what_it_has(name):  # each call begins anew: so one more, for all that is left
+        steps = [steps[0], *(steps[-1:] if len(steps) > 1 else [])]
+    settled = False
+    for i, limit in enumerate(steps):
+        on = has_boxes(name) and values is not None
+        if on:
+            _hint(model, values or [])
         begun = process_time()
-        solver = _solver(limits, share, work_per_s)
+        solver = _solver(limits, limit - steps[i - 1] if i and has_boxes(name) else limit, WORK_PER_S[name])
+        solver.parameters.stop_after_first_solution = i > 0 and limits.takes_what_it_has(name)
         code = solver.solve(model)
         spent += process_time() - begun
         conflicts, branches = conflicts + solver.num_conflicts, branches + solver.num_branches
@@ -141,16 +105,15 @@ def _repeated(
             raise ValueError(f"CP-SAT does not take the model: {model.validate()}")
         status = _STATUS[code]
         if status in ("optimal", "feasible"):
-            found = list(solver.response_proto.solution)
-            values = found if values is None else min(values, found, key=lambda plan: _value(model, plan))
+            new = list(solver.response_proto.solution)
+            values = new if values is None else min(values, new, key=lambda plan: _value(model, plan))
         elif values is not None:  # not even the hint was found again
             status = "feasible"
-        if enough(values, status) or 2 * limit > limits.most:
-            return Ran(status, values, conflicts, branches, spent, extensions)
-        extensions, limit = extensions + 1, 2 * limit
-        share = limit / 2 if again else limit
-        if again and values is not None:
-            _hint(model, values)
+        found.append(None if values is None else _value(model, values))
+        settled = limits.enough(name, found, status in ("optimal", "infeasible"))
+        if settled:
+            break
+    return Ran(status, values, conflicts, branches, spent, len(found) - 1, settled)
 
 
 _STATUS: Final[dict[cp_model.CpSolverStatus, Status]] = {
