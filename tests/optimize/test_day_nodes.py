@@ -214,9 +214,9 @@ def best_of_all(day: Day, fixed: dict[int, list[int]]) -> float:
 
 def test_relaxation_is_nearly_the_best_of_all_plans() -> None:
     """Days of three jobs, all plans enumerated. RelaxationSearch is better than MultiSearch on most: a job is held back
-    for a cheaper hour, or left for tomorrow. But for a day it is as good as the best plan in which jobs with several
-    units are on the nodes that MultiSearch gave them; on days this small no other nodes are better."""
-    days = improved = reached = 0
+    for a cheaper hour, or left for tomorrow. Nearly always it is as good as the best plan in which jobs with several
+    units are on the nodes that MultiSearch gave them. On few days other nodes would have been better."""
+    days = improved = reached = elsewhere = 0
     for seed in range(CASES * 2):
         day = random_day(random.Random(5000 + seed), 3, 8, (1, 3, 5))
         first = multi_search(day)
@@ -231,9 +231,10 @@ def test_relaxation_is_nearly_the_best_of_all_plans() -> None:
         relaxed, best = best_of_all(day, wide), best_of_all(day, {})
         assert first.profit <= found.profit + 1e-9
         assert found.profit <= relaxed + 1e-9
-        assert relaxed == pytest.approx(best)
-        days, improved = days + 1, improved + found.improved
+        assert relaxed <= best + 1e-9
+        days, improved, elsewhere = days + 1, improved + found.improved, elsewhere + (best > relaxed + 1e-9)
         reached += found.profit >= relaxed - 1e-6 * abs(relaxed) - 1e-9
     assert days >= CASES // 4
     assert reached >= 0.9 * days
     assert improved >= 0.5 * days
+    assert elsewhere <= 0.1 * days
