@@ -132,3 +132,12 @@ def no_worse(values: Values, where: str, policy: str) -> Judged:
     low = [values.need(table, row, f"{name}, from") for name in LESS]
     fast = values.need(table, row, "times faster") >= TIMES_FASTER
     return Judged(ours, verdict([max(low) <= 0 and fast]))
+
+
+def switched(values: Values, where: str) -> Judged:
+    """Whether `switch` has no higher mean slowdown than any of the policies that it chooses from."""
+    trace, _, estimate = where.rpartition(", ")
+    names = ("`switch`", "HCP'19, CP-SAT", "PCP'21, CP-SAT", "`sjf-easy:place=scarce`")
+    found = {name: values.need(trace, f"{name}, {estimate}", "slowdown") for name in names}
+    ours = "; ".join(f"{name} {number:.2f}" for name, number in found.items())
+    return Judged(ours, verdict([found["`switch`"] <= min(found.values())]))

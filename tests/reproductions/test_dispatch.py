@@ -7,7 +7,7 @@ import pytest
 
 from dovetail.studies.task import Cell
 from reproductions.dispatch_generated import page as generated
-from reproductions.dispatch_tables.page import MS, blocks, called, fastest, no_worse, values
+from reproductions.dispatch_tables.page import MS, blocks, called, fastest, no_worse, switched, values
 from reproductions.runs import Run, Runs
 from reproductions.values import Key, Value, Values
 
@@ -51,6 +51,15 @@ def test_who_is_fastest() -> None:
     assert found.need("x", "PCP'21, limit", MS) == pytest.approx(100)
     assert fastest(found, "x, limit", ["HCP'19", "PCP'21"]).holds == "yes"
     assert fastest(found, "x, limit", ["PCP'21", "HCP'19"]).holds == "no"
+
+
+@pytest.mark.parametrize(("wait", "holds"), [(5, "yes"), (7, "no")])
+def test_switch_against_its_parts(wait: int, holds: str) -> None:
+    parts = {"hcp19": 6, "pcp21": 20, "sjf-easy:place=scarce": 9, "switch": wait}
+    runs = Runs([made(name, [float(one)] * 50, 1.0, "runtime") for name, one in parts.items()])
+    judged = switched(shown(values(runs, {})), "x, runtime")
+    assert judged.holds == holds
+    assert "HCP'19, CP-SAT 1.60" in judged.ours
 
 
 def test_intervals_are_over_blocks() -> None:
