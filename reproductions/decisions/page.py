@@ -38,7 +38,7 @@ SOLVERS: Final = {
     EURORA: ("hcp19", "pcp21"),
     KTH: ("cp-af:deterministic=0.02", "cp-af:deterministic=0.05"),
 }
-TIMES: Final = (0, 1, 10, 100)
+TIMES: Final = (0, 1, 10, 100, 1000)
 """How often decisions are charged; on the Eurora days, those of solvers once and a hundred times alone."""
 WARM: Final = 50
 """Jobs of a replay before the one that counts: a first decision loads kernels and solvers."""
@@ -51,6 +51,11 @@ def cells(_: Work) -> list[Cell]:
         for of in (LISTS, PLANNERS, SOLVERS) for trace, names in of.items() for name in names for times in TIMES
         if of is not SOLVERS or trace != EURORA or times in (1, 100)
     ]  # fmt: skip
+
+
+def names(trace: str) -> list[str]:
+    """The schedulers on a stretch."""
+    return [name for of in (LISTS, PLANNERS, SOLVERS) for name in of[trace]]
 
 
 @cache
@@ -89,7 +94,7 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
         if name == LISTS[trace][0] and not times:
             found |= {("stretches", trace, key): numbers[key] for key in ("jobs", "passes")}
             found["stretches", trace, "jobs that wait (%)"] = 100 * numbers["waited"]
-        found[trace, name, f"wait, {times} times (s)"] = numbers["wait_s"]
+        found[trace, name, f"wait x{times} (s)"] = numbers["wait_s"]
         if times:
             decision_s = numbers["charged_s"] / numbers["passes"]
             found[f"figure: {trace}", name, repr(decision_s)] = numbers["wait_s"]
@@ -109,7 +114,7 @@ def shown(values: Values, table: str, row: str, column: str) -> str:
 def no_matter(values: Values, where: str, most: float) -> Judged:
     """Whether decisions of lists and planners, charged once, change no mean wait by more than `most` per cent."""
     waits = [
-        [values.need(where, name, f"wait, {times} times (s)") for times in (1, 0)]
+        [values.need(where, name, f"wait x{times} (s)") for times in (1, 0)]
         for name in (*LISTS[where], *PLANNERS[where])
     ]
     changes = [100 * (charged / free - 1) for charged, free in waits]
@@ -118,5 +123,5 @@ def no_matter(values: Values, where: str, most: float) -> Judged:
 
 def still_less(values: Values, where: str, name: str, than: str, times: str) -> Judged:
     """Whether a scheduler charged so many times has a lower mean wait than another that is not charged."""
-    mine, other = values.need(where, name, f"wait, {times} times (s)"), values.need(where, than, "wait, 0 times (s)")
+    mine, other = values.need(where, name, f"wait x{times} (s)"), values.need(where, than, "wait x0 (s)")
     return Judged(f"{mine:,.0f} s against {other:,.0f} s", verdict([mine < other]))
