@@ -21,6 +21,7 @@ from ortools.sat.python import cp_model
 from dovetail.arrays import Ints
 from dovetail.energy.cooling import ONE, STEP_W
 from dovetail.optimize.day.problem import Day, OnNodes, Placer, Searched
+from dovetail.referee.nodes import most_on_idle
 
 Count = cp_model.IntVar | int
 
@@ -159,6 +160,7 @@ class _Nodes:
         self._held: list[list[tuple[cp_model.IntervalVar, Ints]]] = [[] for _ in range(on.cluster.nodes)]
         self._present: dict[int, list[tuple[int, cp_model.IntVar]]] = {}
         """Of each job that may go anywhere: a node, and whether a unit of it is there."""
+        self._most = [most_on_idle(on.cluster, on.requests, kind) for kind in range(len(on.cluster.kinds))]
 
     def _mine(self, job: int) -> slice:
         return slice(self._on.requests.first[job], self._on.requests.first[job + 1])
@@ -175,21 +177,11 @@ class _Nodes:
         self._present[job] = []
         for node, kind in enumerate(cluster.kind_of.tolist()):
             takes = asked.taken(job, cluster, [node], [0])[0]
-            for _ in range(self._most(job, kind)):
+            for _ in range(self._most[kind][job]):
                 here = model.new_bool_var("")
                 self._held[node].append((model.new_optional_fixed_size_interval_var(at, length, here, ""), takes))
                 self._present[job].append((node, here))
         model.add(cp_model.LinearExpr.sum([here for _, here in self._present[job]]) == int(asked.units[job]))
-
-    def _most(self, job: int, kind: int) -> int:
-        """How many units of a job an idle node of a kind holds."""
-        asked, has = self._on.requests, self._on.cluster.capacity[kind]
-        need = asked.need[job]
-        if not asked.kinds[job] >> kind & 1:
-            return 0
-        fits = int(np.min(has[need > 0] // need[need > 0], initial=asked.units[job]))
-        fits = min(fits, int(asked.per_node[job])) if asked.per_node[job] > 0 else fits
-        return min(fits, 1) if asked.exclusive[job] else fits
 
     def limit(self) -> None:
         """No node gives more of a resource than it has."""
