@@ -27,6 +27,7 @@ WAYS: Final = {
     "all jobs, text, CP-SAT": ("pcp19:subset=all,limits=text", "pcp21:subset=all,limits=text,pairs=no"),
     "text, CP-SAT": ("pcp19:limits=text", "pcp21:limits=text,pairs=no"),
     "CP-SAT": ("pcp19", "pcp21"),
+    "blind, CP": ("pcp19:solver=cp", "pcp21:solver=cp,look=no"),
     "no pairs, CP": ("pcp19:solver=cp", "pcp21:solver=cp,pairs=no"),
     "CP": ("pcp19:solver=cp", "pcp21:solver=cp"),
     "alike, CP": ("pcp19:solver=cp,alike=yes", "pcp21:solver=cp,alike=yes"),
@@ -46,7 +47,9 @@ EVERY: Final = {SMALL: 60, LARGE: 500}
 """Of the passes at which jobs wait, every n-th is an instance; with all waiting jobs, a tenth of these."""
 LOOKED: Final = {SMALL: 2, LARGE: 50}
 """Of the passes at which jobs wait, every n-th is looked at for the sizes of the models."""
-DECIMAL: Final = ("PCP'19 (s)", "PCP'21 (s)", "time, median", "seconds", "most")
+DECIMAL: Final = ("PCP'19 (s)", "PCP'21 (s)", "time, median", "branches, median", "seconds", "most")
+SIZES: Final = {"1 job": 1, "2 to 20 jobs": 20, "21 to 60 jobs": 60, "61 to 100 jobs": 100}
+"""Instances by the jobs of the problem: the most of each class."""
 SAME: Final = 1e-6
 """Total slowdowns are equal if they differ by no more than this part."""
 
@@ -147,6 +150,10 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
         for estimate in ("runtime", "limit"):
             if pairs := pairs_of(runs, way, estimate):
                 found |= {("pairs", f"{estimate}, {way}", key): one for key, one in _compared(pairs)}
+    for estimate in ("runtime", "limit"):
+        for way in ("blind, CP", "CP"):
+            for row, key, one in _by_size(pairs_of(runs, way, estimate)):
+                found["sizes", f"{estimate}, {row}, {way}", key] = one
     found |= _large([run for run in runs if run.cell.trace == LARGE and run.cell.policy in MODELS])
     return found
 
@@ -167,6 +174,23 @@ def _compared(pairs: Sequence[Pair]) -> Iterator[tuple[str, float]]:
     if both:
         yield "quality", share([abs(pair.ratio("objective") - 1) <= SAME for pair in both])
     yield "proved", share([pair.old["proved"] == pair.new["proved"] == 1 for pair in pairs])
+
+
+def _by_size(pairs: Sequence[Pair]) -> Iterator[tuple[str, str, float]]:
+    """What the authors' solver does with problems of few jobs and of many."""
+    least = 1
+    for row, most in SIZES.items():
+        some = [pair for pair in pairs if least <= pair.new["jobs"] <= most]
+        least = most + 1
+        if some:
+            yield row, "instances", len(some)
+            yield row, "PCP'21 faster", sum(pair.ratio("seconds") <= 1 for pair in some)
+            yield row, "time, median", float(np.median([pair.ratio("seconds") for pair in some]))
+            yield row, "branches, median", float(np.median([pair.ratio("branches") for pair in some]))
+            yield row, "PCP'19 fails", float(np.median([pair.old["conflicts"] for pair in some]))
+            yield row, "PCP'21 fails", float(np.median([pair.new["conflicts"] for pair in some]))
+            yield row, "PCP'19 plans", sum(not isnan(pair.old["objective"]) for pair in some)
+            yield row, "PCP'21 plans", sum(not isnan(pair.new["objective"]) for pair in some)
 
 
 def _large(runs: Sequence[Run]) -> dict[Key, Content]:

@@ -17,6 +17,7 @@ from reproductions.values import Content, Key, Values
 MODELS: Final = {"pcp21": "PCP'21", "pcp21s": "PCP'21s", "pcp19": "PCP'19", "hcp19": "HCP'19"}
 WAYS: Final = {
     "solver=cp": "",
+    "solver=cp,look=no": ", blind",
     "": ", CP-SAT",
     "limits=text": ", CP-SAT, text",
     "subset=all,limits=text": ", CP-SAT, text, all jobs",

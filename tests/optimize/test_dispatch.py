@@ -181,6 +181,29 @@ def test_pairs(seed: int) -> None:
         assert all(answer.starts[i] <= answer.starts[j] for i, j in in_order)
 
 
+@pytest.mark.parametrize("model", ["pcp21", "pcp21s"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_looking_for_room_finds_the_same_plan(seed: int, model: str) -> None:
+    problem = random_dispatch(Random(seed), 5)
+    for pairs in (False, True):
+        blind, seen = (
+            solve_dispatch(problem, model, Limits(100, 100), solver="cp", pairs=pairs, look=look)
+            for look in (False, True)
+        )
+        plans = [(one.status, one.starts, one.nodes, one.positions) for one in (blind, seen)]
+        assert plans[0] == plans[1]
+
+
+def test_who_waits_for_room_costs_no_fail() -> None:
+    """Of four cores two are free on each node, and a unit needs three: blind, it is tried now."""
+    cluster = by_node(("cores",), (NodeKind("node", 2, (4,)),))
+    running = (Running(1, 10, (0,), (2,)), Running(2, 20, (1,), (2,)))
+    problem = DispatchProblem(0, cluster, (Queued(3, 0, 5, 1, (3,), 1),), running)
+    blind, seen = (solve_dispatch(problem, "pcp21", solver="cp", look=look) for look in (False, True))
+    assert seen.starts == blind.starts == (10,)
+    assert seen.conflicts == 0 < blind.conflicts
+
+
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_list_plans(seed: int, contiguous: bool) -> None:

@@ -94,6 +94,7 @@ def test_an_instance_is_solved_in_every_way(tmp_path: Path) -> None:
 
 def answer(at: int, name: str, seconds: float, fails: int, objective: float = 10.0) -> Run:
     numbers = {"seconds": seconds, "conflicts": fails, "objective": objective, "proved": 1.0, "variables": 5.0}
+    numbers |= {"jobs": 10 * at, "branches": 100 * seconds}
     return Run(Cell(SMALL, "", f"pass at {at} s", name, "limit", 0), numbers, 0.0, "", "")
 
 
@@ -112,3 +113,6 @@ def test_pairs_are_of_the_same_instance() -> None:
     for column, thirds in {"time": 2, "fails": 2, "region": 1, "quality": 2}.items():
         assert found["pairs", "limit, CP", column] == pytest.approx(100 * thirds / 3)
     assert not pairs_of(runs, "CP", "runtime")
+    sizes = {size: found["sizes", f"limit, {size}, CP", "instances"] for size in ("2 to 20 jobs", "21 to 60 jobs")}
+    assert sizes == {"2 to 20 jobs": 2, "21 to 60 jobs": 1}
+    assert found["sizes", "limit, 2 to 20 jobs, CP", "branches, median"] == 1.25

@@ -223,9 +223,9 @@ def test_names_and_settings() -> None:
     assert set(MODELS) <= set(names())
     for model in MODELS:
         assert policy(model) == Dispatch(model=model, name=model)
-    text = "pcp21:window=20,delta=0.5,most=2,clock=wall,subset=all,limits=text,solver=cp,pairs=no,alike=yes"
+    text = "pcp21:window=20,delta=0.5,most=2,clock=wall,subset=all,limits=text,solver=cp,pairs=no,alike=yes,look=no"
     made = policy(text)
-    assert made == Dispatch("pcp21", 20, 0.5, 2.0, "wall", "all", "text", "cp", False, True, text)
+    assert made == Dispatch("pcp21", 20, 0.5, 2.0, "wall", "all", "text", "cp", False, True, False, text)
     for wrong_text in (
         "pcp19:window=0",
         "pcp19:delta=0",

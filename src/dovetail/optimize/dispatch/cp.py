@@ -3,11 +3,12 @@ this loads OR-Tools.
 
 PCP'19 and HCP'19 search as the authors' misc/heuristic_search.cc does: of the intervals that can start first, the one
 with the earlier latest end, then the first in the list, is set to its earliest start, or postponed until that has
-changed. PCP'21 takes, of the jobs that can start first, the one
-with the highest priority, sets or postpones it, and then places its units, each in the least positions that are left,
-the scarcest resource first. PCP'21s never looks for other positions once that has failed: it goes back to the job's
-start. The authors' builder of these decisions is not public; this one follows the paper's section 3. (In what is
-public, positions are handed to it in a fixed order of resources, cores last.)
+changed. PCP'21 takes, of the jobs that can start first, the one with the highest priority, sets or postpones it, and
+then places its units, each in the least positions that are left, the scarcest resource first. A job can start where
+there is room for it: constraints on positions do not say so before they are tried, so this looks. PCP'21s never tries
+other positions once that has failed: it goes back to the job's start. The authors' builder of these decisions is not
+public; this one follows the paper's section 3. (In what is public, positions are handed to it in a fixed order of
+resources, cores last.)
 
 Where the authors have an alternative of several intervals, which they added to the solver, this has a sum of presences
 and equal starts; where they have an element constraint for positions on one node, the domain of the position.
@@ -15,7 +16,9 @@ and equal starts; where they have an element constraint for positions on one nod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from time import perf_counter, process_time
@@ -24,7 +27,7 @@ from typing import Any, Final
 import numpy as np
 from ortools.constraint_solver import pywrapcp  # type: ignore[import-untyped]
 
-from dovetail.arrays import NEVER
+from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.optimize.dispatch.problem import (
     Dispatched,
     DispatchProblem,
@@ -67,13 +70,14 @@ class _Model:
         yield from (y for job in self.boxes or () for unit in job for y in unit.values())
 
 
-def solved(problem: DispatchProblem, model: str, limits: Limits, *, pairs: bool) -> Dispatched:
-    """The best plan of a model within the limits; of "hcp19", the schedule alone."""
+def solved(problem: DispatchProblem, model: str, limits: Limits, *, pairs: bool, look: bool = True) -> Dispatched:
+    """The best plan of a model within the limits; of "hcp19", the schedule alone. `look`: PCP'21 does not try to start
+    a job for whose units there is no room."""
     again, modelling_s, solving_s, branches = not has_boxes(model), 0.0, 0.0, 0
     ends: list[float | None] = []
     while True:
         begun = process_time()
-        built = _built(problem, model, pairs)
+        built = _built(problem, model, pairs, look)
         solver = built.solver
         total = solver.ScalProd(built.starts, slopes(problem)).Var()
         goal, best = solver.Minimize(total, 1), solver.BestValueSolutionCollector(False)
@@ -155,7 +159,7 @@ def _answer(problem: DispatchProblem, built: _Model, best: Any) -> tuple[Any, An
     return starts, tuple(nodes), positions
 
 
-def _built(problem: DispatchProblem, model: str, pairs: bool) -> _Model:
+def _built(problem: DispatchProblem, model: str, pairs: bool, look: bool) -> _Model:
     solver: Any = pywrapcp.Solver(model)
     intervals = [solver.FixedDurationIntervalVar(0, problem.horizon, job.duration, False, "") for job in problem.queue]
     built = _Model(solver, intervals, [interval.StartExpr().Var() for interval in intervals])
@@ -170,14 +174,16 @@ def _built(problem: DispatchProblem, model: str, pairs: bool) -> _Model:
     elif model == "pcp19":
         _with_units(problem, built, held)
     else:
-        _with_boxes(problem, built, model == "pcp21s")
-        if pairs:
-            apart, in_order = pair_rules(problem)
-            both = [*held, *intervals]
-            for i, j in apart:
-                solver.Add(solver.DisjunctiveConstraint([both[i], both[j]], ""))
-            for i, j in in_order:
-                solver.Add(built.starts[j] >= built.starts[i])
+        boxes, places = _with_boxes(problem, built)
+        apart, in_order = pair_rules(problem) if pairs else ([], [])
+        both, after = [*held, *intervals], defaultdict[int, list[int]](list)
+        for i, j in apart:
+            solver.Add(solver.DisjunctiveConstraint([both[i], both[j]], ""))
+        for i, j in in_order:
+            solver.Add(built.starts[j] >= built.starts[i])
+            after[j].append(i)
+        ends, room = [one.remaining for one in problem.running], _Room(problem, boxes) if look else None
+        built.builder = _Interleaved(intervals, places, ends, model == "pcp21s", room, after if look else {})
     return built
 
 
@@ -277,8 +283,9 @@ class _Units(_Kept):
 # PCP'21 ------------------------------------------------------------------------------------------------------
 
 
-def _with_boxes(problem: DispatchProblem, built: _Model, symmetry: bool) -> None:
-    """A unit is a box in each resource: from its start for its duration, from its position for what it needs."""
+def _with_boxes(problem: DispatchProblem, built: _Model) -> tuple[list[list[dict[int, Any]]], list[list[Any]]]:
+    """A unit is a box in each resource: from its start for its duration, from its position for what it needs. Returns
+    the positions of each job by unit and resource, and in the order in which they are decided."""
     solver, resources = built.solver, range(problem.capacity.shape[1])
     node_of = [np.repeat(np.arange(problem.cluster.nodes), problem.capacity[:, r]).tolist() for r in resources]
     built.boxes = [_positions(problem, solver, job, node_of) for job in problem.queue]
@@ -294,7 +301,7 @@ def _with_boxes(problem: DispatchProblem, built: _Model, symmetry: bool) -> None
             sides = ([solver.IntConst(x) if isinstance(x, int) else x for x in one] for one in zip(*boxes, strict=True))
             solver.Add(solver.NonOverlappingBoxesConstraint(*sides))
     places = [[unit[r] for r in problem.scarcest_first for unit in job if r in unit] for job in built.boxes]
-    built.builder = _Interleaved(built.intervals, places, [one.remaining for one in problem.running], symmetry)
+    return built.boxes, places
 
 
 def _positions(problem: DispatchProblem, solver: Any, job: Queued, node_of: list[list[int]]) -> list[dict[int, Any]]:
@@ -328,11 +335,23 @@ class _Interleaved(_Kept):
 
     Set-times tries a postponed job again when its earliest start has changed. Positions that are still open do not
     change it: so searched, PCP'21 finds no plan at all for many problems. Here such a job is tried again when the next
-    of the jobs that have their place ends."""
+    of the jobs that have their place ends.
 
-    def __init__(self, jobs: list[Any], places: list[list[Any]], ends: list[int], symmetry: bool) -> None:
+    With `room`, a job that would find no place is postponed without a fail, and so are those that may not start before
+    it: `after` has the jobs that each of them comes after."""
+
+    def __init__(
+        self,
+        jobs: list[Any],
+        places: list[list[Any]],
+        ends: list[int],
+        symmetry: bool,
+        room: _Room | None,
+        after: Mapping[int, Sequence[int]],
+    ) -> None:
         super().__init__()
         self._jobs, self._places, self._ends, self._symmetry = jobs, places, ends, symmetry
+        self._room, self._after = room, after
         self._markers = [pywrapcp.RevInteger(0) for _ in jobs]
         self._done = [pywrapcp.RevInteger(0) for _ in jobs]
         self._current = pywrapcp.RevInteger(-1)
@@ -347,16 +366,72 @@ class _Interleaved(_Kept):
                     return solver.AssignVariableValue(y, y.Min())
             self._done[current].SetValue(solver, 1)
         left = [i for i, done in enumerate(self._done) if not done.Value()]
-        ends = self._ends + [job.EndMin() for job, done in zip(self._jobs, self._done, strict=True) if done.Value()]
-        first, chosen = NEVER, -1
-        for i in left:
-            at, not_before = self._jobs[i].StartMin(), self._markers[i].Value()
-            if not_before > self._jobs[i].StartMax():  # it cannot start any more
+        placed = [(i, job.StartMin(), job.EndMin()) for i, job in enumerate(self._jobs) if self._done[i].Value()]
+        ends = sorted({*self._ends, *(end for _, _, end in placed)})
+        earliest, latest = {i: self._jobs[i].StartMin() for i in left}, {i: self._jobs[i].StartMax() for i in left}
+        while left:
+            first, chosen = self._first(earliest, latest, ends)
+            if chosen < 0:
                 return solver.FailDecision()
+            if self._room is None or self._room.holds(chosen, first, placed):
+                return self._keep(solver, _Set(self._jobs[chosen], first, self._markers[chosen], self._current, chosen))
+            self._markers[chosen].SetValue(solver, first + 1)
+        return None
+
+    def _first(self, earliest: dict[int, int], latest: dict[int, int], ends: list[int]) -> tuple[int, int]:
+        """When a job can start first, and which of those that are left; -1 if one of them cannot start any more."""
+        first, chosen, starts = NEVER, -1, dict[int, int]()
+        for i, at in earliest.items():
+            not_before = self._markers[i].Value()
+            if not_before > latest[i]:
+                return NEVER, -1
+            at = max([at, *(starts[one] for one in self._after.get(i, ()) if one in starts)])
             if at < not_before:
-                at = min((end for end in ends if end >= not_before), default=NEVER)
+                place = bisect_left(ends, not_before)
+                at = ends[place] if place < len(ends) else NEVER
+            starts[i] = at
             if at < first:
                 first, chosen = at, i
-        if chosen < 0:
-            return solver.FailDecision() if left else None
-        return self._keep(solver, _Set(self._jobs[chosen], first, self._markers[chosen], self._current, chosen))
+        return first, chosen
+
+
+class _Room:
+    """What is free beside what runs and the jobs that have their place."""
+
+    def __init__(self, problem: DispatchProblem, boxes: list[list[dict[int, Any]]]) -> None:
+        self._problem, self._boxes = problem, boxes
+        self._node_of = [np.repeat(np.arange(problem.cluster.nodes), has) for has in problem.capacity.T]
+        self._held: list[Ints] = []
+        """How long each position of each resource is held by what runs."""
+        for r, held in enumerate(running_boxes(problem)):
+            self._held.append(np.zeros(len(self._node_of[r]), np.int64))
+            for remaining, at, many in held:
+                self._held[r][at : at + many] = remaining
+
+    def holds(self, job: int, at: int, placed: list[tuple[int, int, int]]) -> bool:
+        """Whether the units of a job could be there from then on. `placed`: jobs with their starts and ends."""
+        problem, mine = self._problem, self._problem.queue[job]
+        beside = [one for one, start, end in placed if start < at + mine.duration and end > at]
+        room = np.empty_like(problem.capacity)
+        for r, need in enumerate(mine.need):
+            if need:
+                free = self._held[r] <= at
+                for one in beside:
+                    many = problem.queue[one].need[r]
+                    for unit in self._boxes[one] if many else ():
+                        y = unit[r].Min()
+                        free[y : y + many] = False
+                room[:, r] = need * self._pieces(r, free, need)
+        return bool(units_by_node(problem.cluster, room, mine).sum() >= mine.units)
+
+    def _pieces(self, r: int, free: Mask, need: int) -> Ints:
+        """How many units that need so many positions in a row there are on each node."""
+        node_of, nodes = self._node_of[r], self._problem.cluster.nodes
+        new = np.ones(len(free), bool)
+        new[1:] = (free[1:] != free[:-1]) | (node_of[1:] != node_of[:-1])
+        first = np.flatnonzero(new)
+        long = np.diff(np.append(first, len(free)))
+        found: Ints = np.bincount(node_of[first], weights=free[first] * (long // need), minlength=nodes).astype(
+            np.int64
+        )
+        return found

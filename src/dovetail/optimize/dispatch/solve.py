@@ -26,6 +26,7 @@ def solve_dispatch(
     solver: str = "sat",
     pairs: bool = False,
     alike: bool = False,
+    look: bool = True,
 ) -> Dispatched:
     """The best plan that the model finds within the limits. Without one nothing is started: so PCP'19 blocks.
 
@@ -34,6 +35,8 @@ def solve_dispatch(
     takes as much or more, for its duration, of each resource that both need. The second may exclude the best plan.
 
     `alike`: PCP'19 and PCP'21 without nodes that the queue cannot use (alike.py); to HCP'19 all nodes are one.
+
+    `look`: PCP'21 and PCP'21s by the original CP solver try to start a job only where there is room for its units.
     """
     if model not in MODELS:
         raise SettingError(unknown("model", model, MODELS))
@@ -43,15 +46,22 @@ def solve_dispatch(
         return Dispatched("optimal", 0.0)
     need_ortools()
     begun = process_time()
-    if solver == "cp":
-        from dovetail.optimize.dispatch.cp import solved
-    else:
-        from dovetail.optimize.dispatch.cpsat import solved
+    limits = limits or Limits()
+
+    def solved(one: DispatchProblem) -> Dispatched:
+        if solver == "cp":
+            from dovetail.optimize.dispatch import cp
+
+            return cp.solved(one, model, limits, pairs=pairs, look=look)
+        from dovetail.optimize.dispatch import cpsat
+
+        return cpsat.solved(one, model, limits, pairs=pairs)
+
     if model == "hcp19":
-        answer = allocated(problem, solved(pooled(problem), model, limits or Limits(), pairs=False))
+        answer = allocated(problem, solved(pooled(problem)))
     elif alike:
         few, kept = fewer_nodes(problem)
-        answer = on_all_nodes(problem, few, kept, solved(few, model, limits or Limits(), pairs=pairs))
+        answer = on_all_nodes(problem, few, kept, solved(few))
     else:
-        answer = solved(problem, model, limits or Limits(), pairs=pairs)
+        answer = solved(problem)
     return replace(answer, modelling_s=process_time() - begun - answer.solving_s)

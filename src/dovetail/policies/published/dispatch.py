@@ -51,6 +51,7 @@ class Dispatch(Policy):
     solver: str = setting("sat", "CP-SAT, or the original CP solver that the authors took", choice(*SOLVERS))
     pairs: bool = setting(True, "PCP'21 with the authors' rules for pairs of jobs", yes_or_no())
     alike: bool = setting(False, "leave out nodes that the queue cannot use, of those that are alike", yes_or_no())
+    look: bool = setting(True, "PCP'21 by solver=cp starts a job only where it sees room for it", yes_or_no())
     name: str = "pcp21"
     by_solver = True
 
@@ -76,7 +77,7 @@ class Dispatch(Policy):
             raise PolicyError(f"{self.name} at {state.now} s: {error}") from error
         limits = self._limits(state.seed)
         return problem, solve_dispatch(
-            problem, self.model, limits, solver=self.solver, pairs=self.pairs, alike=self.alike
+            problem, self.model, limits, solver=self.solver, pairs=self.pairs, alike=self.alike, look=self.look
         )
 
     def _window(self, state: State) -> int:
