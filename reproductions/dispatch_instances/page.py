@@ -173,6 +173,7 @@ def _compared(pairs: Sequence[Pair]) -> Iterator[tuple[str, float]]:
     yield "region", share([pair.neither_more for pair in pairs])
     if both:
         yield "quality", share([abs(pair.ratio("objective") - 1) <= SAME for pair in both])
+        yield "lower", share([pair.ratio("objective") < 1 - SAME for pair in both])
     yield "proved", share([pair.old["proved"] == pair.new["proved"] == 1 for pair in pairs])
 
 
