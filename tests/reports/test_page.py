@@ -176,7 +176,7 @@ def test_who_never_starts_some_jobs_is_best_in_nothing() -> None:
         ["idle never started 41 of 300 jobs", "0.00", "90.0"],
         ["a", "★ 1.00 −50.0 %", "★ 60.0 +20.0 %"],
     ]
-    assert "idle never started 41 of 300 jobs" in " ".join(Reader(text).sentences)
+    assert "idle never started 41 of 300 jobs" in " ".join(Reader(text).sentences).replace("\u00a0", " ")
     shown = case(rows, pairing="")
     assert "never started 41 of 300 jobs" in repr(shown)
     assert "never started 41 of 300 jobs" in shown._repr_html_()
