@@ -329,17 +329,11 @@ def study(
 
 def report(store: Store | str | Path, path: str | Path, pair: str = "") -> None:
     """Write one self-contained page about all runs of a study. `pair`: what makes a pair of the statistics."""
-
-    from dovetail.reports.page import write
-    from dovetail.studies.cases import content
+    from dovetail.studies.cases import write_page
     from dovetail.studies.store import Store
 
-    kept = store if isinstance(store, Store) else Store(Path(store))
-    command = f"dovetail report {kept.path.name}" + (f" --pair {pair}" if pair else "")
-    shown = content(kept, pair, command=command)
-    for note in shown.notes:
+    for note in write_page(store if isinstance(store, Store) else Store(Path(store)), path, pair).notes:
         _say(note)
-    write(shown, path)
 
 
 def _texts(given: str | Iterable[str]) -> list[str]:

@@ -69,6 +69,54 @@ def test_the_table_marks_the_best_and_names_units(trace: Path) -> None:
     assert "utilization" in done.stdout
 
 
+IDLE = """
+from dataclasses import dataclass
+import dovetail as dt
+
+@dataclass(frozen=True)
+class Idle(dt.Policy):
+    name: str = "idle"
+    def decide(self, state):
+        small = [int(job) for job in state.waiting if state.size[job] < 4]
+        return dt.Plan(starts=small[:1] if state.free >= 4 else [])
+"""
+
+
+def test_a_policy_that_never_starts_some_jobs_is_best_in_nothing(trace: Path, tmp_path: Path) -> None:
+    """It waits least, as those who wait for ever are not counted: the tables say so, and the exit code."""
+    (tmp_path / "idle.py").write_text(IDLE)
+    idle = f"{tmp_path / 'idle.py'}:Idle"
+    found = run("replay", trace, "-p", "easy", "-p", idle, "-p", "sjf-easy", "--json")
+    rows = {row["policy"]: row["metrics"] for row in map(json.loads, found.stdout.splitlines())}
+    many, jobs = rows["idle"]["jobs_unstarted"], rows["idle"]["jobs"]
+    assert found.returncode == 3
+    assert 0 < many < jobs
+    assert rows["idle"]["mean_wait_s"] < rows["easy"]["mean_wait_s"]
+    shown = run("replay", trace, "-p", "easy", "-p", idle, "-p", "sjf-easy")
+    assert shown.returncode == 3
+    assert f"idle never started {many} of {jobs} jobs: its numbers are of the others alone" in shown.stderr
+    text = shown.stdout.splitlines()
+    at = next(n for n, line in enumerate(text) if line.strip().startswith("idle"))
+    assert "*" not in text[at]
+    assert "%" not in text[at + 1]
+    assert [text[at + 1].strip(), text[at + 2].strip()] == ["never started", f"{many} of {jobs} jobs"]
+    page = run("compare", trace, "easy", idle, "--no-open", "-o", tmp_path / "page.html")
+    assert page.returncode == 3
+    assert f"never started {many} of {jobs} jobs" in (tmp_path / "page.html").read_text()
+    assert "% less" not in (tmp_path / "page.html").read_text()
+    study = f'policies = ["easy", "{idle}"]\n[[traces]]\npath = "{trace}"\n'
+    (tmp_path / "study.toml").write_text(f'name = "one"\nbaseline = "easy"\n{study}')
+    store, report = tmp_path / "study.store", tmp_path / "r.html"
+    for args in (
+        ("study", "run", tmp_path / "study.toml"),
+        ("study", "results", store),
+        ("report", store, "-o", report),
+    ):
+        done = run(*args)
+        assert (done.returncode, f"never started {many} of {jobs} jobs" in done.stderr) == (3, True), done.stderr
+    assert f"never started {many} of {jobs} jobs" in report.read_text()
+
+
 def test_the_schedule_out_holds_the_simulated_waits(trace: Path, tmp_path: Path) -> None:
     import polars as pl
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser
 from dovetail.errors import InputError
 from dovetail.metrics.catalog import METRICS
 from dovetail.reports.page import MOST_PICTURED, render, write
-from dovetail.reports.page_data import Case, Content
+from dovetail.reports.page_data import Case, Content, Entry
 from dovetail.reports.summary_text import summary
 from tests.conftest import ROOT
 from tests.reports.browser import chromium, needs_chromium, opened
@@ -151,11 +151,35 @@ def test_changes_intervals_and_marks() -> None:
     assert words == [
         ["policy", "mean wait (h)", "BSLD", "utilisation (%) more is better"],
         ["easy baseline mean of 48 runs", "2.00", "10.0", "50.0"],
-        ["a mean of 48 runs", "1.80 ✓ −14.0 % [−18.0, −10.0]", "12.5 ✗ +20.0 % [+15.0, +25.0]", "★ 60.0 +20.0 %"],
-        ["b mean of 48 runs", "★ 1.00 −50.0 %", "10.0 −30.0 % [−70.0, +10.0]", "–"],
+        [
+            "a mean of 48 runs",
+            "1.80 −10.0 % ✓ −14.0 % [−18.0, −10.0]",
+            "12.5 +25.0 % ✗ +20.0 % [+15.0, +25.0]",
+            "★ 60.0 +20.0 %",
+        ],
+        ["b mean of 48 runs", "★ 1.00 −50.0 %", "10.0 0.0 % −30.0 % [−70.0, +10.0]", "–"],
     ]
     classes = [[cell.classes for cell in row[1:]] for row in table[1:]]
     assert classes == [["", "", ""], ["better", "worse", " best"], [" best", "unclear", ""]]
+
+
+def test_who_never_starts_some_jobs_is_best_in_nothing() -> None:
+    idle = {"mean_wait_s": 1.0, "utilization": 0.9, "jobs": 300.0, "jobs_unstarted": 41.0}
+    rows = [
+        Entry("easy", {"mean_wait_s": 7200.0, "utilization": 0.5}), Entry("idle", idle),
+        Entry("a", {"mean_wait_s": 3600.0, "utilization": 0.6}),
+    ]  # fmt: skip
+    text = render(page(case(rows, pairing="")))
+    (table,) = Reader(text).of("case-table")
+    assert [[" ".join(cell.words) for cell in row] for row in table[1:]] == [
+        ["easy baseline", "2.00", "50.0"],
+        ["idle never started 41 of 300 jobs", "0.00", "90.0"],
+        ["a", "★ 1.00 −50.0 %", "★ 60.0 +20.0 %"],
+    ]
+    assert "idle never started 41 of 300 jobs" in " ".join(Reader(text).sentences).replace("\u00a0", " ")
+    shown = case(rows, pairing="")
+    assert "never started 41 of 300 jobs" in repr(shown)
+    assert "never started 41 of 300 jobs" in shown._repr_html_()
 
 
 @pytest.mark.slow
@@ -171,7 +195,8 @@ def many(cases: int) -> Content:
     found = []
     for at in range(cases):
         verdict = ("better", "worse", "unclear")[at % 3]
-        one = entry("a", {"mean_wait_s": 6480.0, "bsld": 12.5}, {"mean_wait_s": compared(-(at + 10) / 100, verdict)})
+        values = {"mean_wait_s": 72.0 * (90 - at), "bsld": 12.5}
+        one = entry("a", values, {"mean_wait_s": compared(-(at + 20) / 100, verdict)})
         found.append(case([base, one], f"T{at}"))
     return page(*found)
 
@@ -187,7 +212,7 @@ def test_overview_of_several_cases() -> None:
         ["T3, estimate: limit", "2.00 h", "✓ −13.0 %"],
         ["better / worse", "", "2 / 1 of 4"],
     ]
-    assert [row[2].value for row in wait[1:5]] == [-0.1, -0.11, -0.12, -0.13]
+    assert [row[2].value for row in wait[1:5]] == pytest.approx([-0.1, -0.11, -0.12, -0.13])
     assert len(bsld) == 5  # no verdicts, no counts of them
     targets = re.findall(r'<a href="#([\w-]+)"', text)
     assert set(targets) == {"overview", "case-1", "case-2", "case-3", "case-4", "metrics"}

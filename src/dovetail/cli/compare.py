@@ -35,7 +35,7 @@ def compare_command(
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Show the page in the browser.")] = True,
     as_json: prepare.Json = False,
 ) -> None:
-    """Replay a trace under policies and show the difference on one page."""
+    """Replay a trace under policies and show the difference on one page. Exit code 3: one never started some jobs."""
     from dataclasses import replace
 
     from dovetail.engine.replay import warm
@@ -65,6 +65,7 @@ def compare_command(
 
         prepare.say("opening it")
         webbrowser.open(out.resolve().as_uri())
+    prepare.end((entry.policy, entry.unstarted) for entry in case.entries)
 
 
 def _has_screen() -> bool:

@@ -122,6 +122,18 @@ def print_table(table: Table, *notes: str) -> None:
         console.print(part)
 
 
+def end(unstarted: Iterable[tuple[str, str]]) -> None:
+    """The end of a verb that replayed. If a policy left jobs waiting (its name, and how many, in words), exit code 3
+    says so to scripts."""
+    from dovetail.units import printable
+
+    found = [f"{printable(name, 60)} {words}" for name, words in unstarted if words]
+    for text in found:
+        say(f"{text}: its numbers are of the others alone, so they are not compared")
+    if found:
+        raise typer.Exit(3)
+
+
 def say(text: str) -> None:
     """A remark for the person at the terminal; standard output stays clean."""
     print(text, file=sys.stderr, flush=True)

@@ -80,11 +80,12 @@ def replay_command(
     out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
     as_json: prepare.Json = False,
 ) -> None:
-    """Replay TRACEs under policies and compare them."""
+    """Replay TRACEs under policies and compare them. Exit code 3: a policy never started some jobs."""
     from dovetail.engine.replay import warm
     from dovetail.io.sites import read_site
     from dovetail.model.cluster import Cluster
     from dovetail.policies.registry import policy as policy_named
+    from dovetail.reports.page_data import unstarted as words_of
     from dovetail.units import parse_duration
     from dovetail.workloads.filters import under_cap
 
@@ -103,6 +104,7 @@ def replay_command(
     for chosen in policies:
         warm(chosen, nodes is not None, prepare.say)
     written: set[str] = set()
+    unstarted = []
     for path in traces:
         clock = time.process_time()
         workload = prepare.load(path, filters, scenarios, overrun, seed, processors, nodes)
@@ -125,6 +127,7 @@ def replay_command(
                 bounds = bounds or _bounds(workload)
                 row |= {"bounds": bounds, "gaps": _gaps(row["metrics"], bounds)}
             rows.append(row)
+            unstarted.append((row["policy"], words_of(row["metrics"])))
             if as_json:
                 prepare.print_json(row)
             if out is not None:
@@ -139,6 +142,7 @@ def replay_command(
                 _energy_table(rows, site)
             if gaps:
                 _gap_table(rows)
+    prepare.end(unstarted)
 
 
 def _introduce(workload: Workload, estimate: str, nodes: Cluster | None) -> None:
@@ -305,20 +309,21 @@ def _table(rows: list[dict[str, Any]]) -> None:
 
     table = prepare.new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
     first = rows[0]["metrics"]
-    best = {key: min(row["metrics"][key] for row in rows) for key in _SHOWN}
+    entire = [row for row in rows if not row["metrics"]["jobs_unstarted"]]
+    best = {key: min((row["metrics"][key] for row in entire), default=nan) for key in _SHOWN}
     for row in rows:
-        cells = [_name(row) + (" *" if row["clairvoyant"] else "")]
+        cells = [_name(row)]
         for key in _SHOWN:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
-            if len(rows) > 1 and value == best[key]:
+            if len(entire) > 1 and row in entire and value == best[key]:
                 text = f"[bold green]*{text}[/]"
-            if row is not rows[0] and first[key]:
+            if row is not rows[0] and first[key] and row in entire and rows[0] in entire:
                 text += f"\n{100 * (value / first[key] - 1):+.1f} %"
             cells.append(text)
         table.add_row(*cells, _percent(row["metrics"]["utilization"]), f"{row['cpu_s']['replay']:.2f}")
     notes = []
-    if len(rows) > 1:
+    if len(entire) > 1:
         notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
     if any(row["clairvoyant"] for row in rows):
         notes.append("policy *: knows the run times and the submissions to come, as no real scheduler can.")
@@ -401,9 +406,12 @@ def _filled(
 def _name(row: dict[str, Any]) -> str:
     from rich.markup import escape
 
+    from dovetail.reports.page_data import unstarted
     from dovetail.units import printable
 
-    return escape(printable(row["policy"], 40))
+    left = unstarted(row["metrics"]).replace("started ", "started\n")
+    name = escape(printable(row["policy"], 40)) + (" *" if row["clairvoyant"] else "")
+    return f"{name}\n[red]{left}[/]" if left else name
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli.prepare import Json, print_json, say
+from dovetail.cli.prepare import Json, end, print_json, say
 
 Pair = Annotated[
     str,
@@ -25,10 +25,14 @@ def report_command(
     as_json: Json = False,
 ) -> None:
     """Write one self-contained page about all runs of a study."""
-    from dovetail.api import report
+    from dovetail.studies.cases import write_page
+    from dovetail.studies.store import Store
 
-    report(store, out, pair)
+    shown = write_page(Store(store), out, pair)
+    for note in shown.notes:
+        say(note)
     told(out, as_json)
+    end((f"{entry.policy} ({case.title})", entry.unstarted) for case in shown.cases for entry in case.entries)
 
 
 def told(out: Path, as_json: bool) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isnan
+from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Json, new_table, print_json, print_table, say
+from dovetail.cli.prepare import Json, end, new_table, print_json, print_table, say
 from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def results_command(
             print_json(
                 {**where, "policy": entry.policy, "runs": entry.runs, "metrics": entry.metrics, "versus": versus}
             )
+    end((f"{entry.policy} ({case.title})", entry.unstarted) for case in shown.cases for entry in case.entries)
 
 
 def _show_case(case: Case) -> None:
@@ -110,6 +111,7 @@ def _show_case(case: Case) -> None:
     from rich.markup import escape
 
     from dovetail.metrics.catalog import metric_of
+    from dovetail.reports.tables import moved, paired
     from dovetail.studies.cases import IN_GROUPS
     from dovetail.units import printable
 
@@ -119,18 +121,20 @@ def _show_case(case: Case) -> None:
     for entry in case.entries:
         cells = []
         for metric in shown:
-            value, found = entry.metrics[metric], entry.versus.get(metric)
+            value, found, by = entry.metrics[metric], paired(entry, metric), moved(case, entry, metric)
             text = f"{value:,.2f}" if metric in ("bsld", "energy_cost") else f"{value:,.0f}"
-            if found and isnan(found.low):
-                text += f"\n{100 * found.change:+.1f} %"
-            elif found:
+            if entry is not case.entries[0] and isfinite(by):
+                text += f"\n{100 * by:+.1f} %"
+            if found:
                 colour = {"better": "green", "worse": "red"}.get(found.verdict, "default")
-                text += f"\n{100 * found.change:+.1f} % ({100 * found.low:+.0f} to {100 * found.high:+.0f})"
+                text += f"\n{100 * found.change:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f}) %"
                 text += f"\n[{colour}]{found.verdict}[/]"
             cells.append(text)
-        table.add_row(escape(printable(entry.policy, 60)), *cells)
+        name = escape(printable(entry.policy, 60))
+        table.add_row(f"{name}\n[red]{entry.unstarted}[/]" if entry.unstarted else name, *cells)
     console = Console(width=1_000)
-    over = f"; changes with 95 % intervals over {case.pairing}" if case.pairing else "; no statistics: too few pairs"
+    over = f"; below changes, those of means over {case.pairing} with 95 % intervals" if case.pairing else ""
+    over = over or "; no statistics: too few pairs"
     console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}", markup=False)
     console.print(table)
     for remark in case.remarks:
@@ -223,6 +227,7 @@ def _pace(standing: Standing) -> str:
 
 
 def _finish(tasks: list[Task], store: Store, outcome: Outcome, elapsed_s: float, as_json: bool) -> None:
+    from dovetail.reports.page_data import unstarted
     from dovetail.units import duration, printable
 
     there = store.names()
@@ -245,3 +250,5 @@ def _finish(tasks: list[Task], store: Store, outcome: Outcome, elapsed_s: float,
         say(f"look at them: dovetail report {store.path}")
     if missing:
         raise typer.Exit(1)
+    rows = store.frame({task.name for task in tasks}).iter_rows(named=True)
+    end((f"{row['policy']} on {row['trace']} (seed {row['seed']})", unstarted(row)) for row in rows)

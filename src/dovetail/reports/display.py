@@ -31,7 +31,9 @@ def as_text(case: Case) -> str:
     lines += [_row("policy", (table.heads[at].unit for at in shown))]
     for number, row in enumerate(table.rows):
         lines.append(_row(named(row.name, _NAME), (row.cells[at].text for at in shown)))
-        if number:
+        if row.note:
+            lines.append(f"  {row.note}")
+        elif number:
             lines.append(_row("", (_change(row.cells[at]) for at in shown)))
     return "\n".join([*(line.rstrip() for line in lines), *_note(case, "*")])
 
@@ -84,11 +86,12 @@ def _heads(table: Table) -> str:
 def _html_rows(table: Table) -> Iterator[str]:
     for row in table.rows:
         cells = "".join(_html_cell(cell) for cell in row.cells)
-        yield f'<tr><th style="text-align: left">{escape(row.name)}</th>{cells}</tr>'
+        note = f'<br><small style="color: {WORSE}">{escape(row.note)}</small>' if row.note else ""
+        yield f'<tr><th style="text-align: left">{escape(row.name)}{note}</th>{cells}</tr>'
 
 
 def _html_cell(cell: TableCell) -> str:
-    title = "; ".join(filter(None, (cell.exact, cell.interval and f"change {cell.interval} %", cell.test)))
+    title = "; ".join(filter(None, (cell.exact, cell.paired and f"in pairs {cell.paired}", cell.test)))
     value = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
     if cell.change:
         colour = {"better": BETTER, "worse": WORSE}.get(cell.verdict, GREY)

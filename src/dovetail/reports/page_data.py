@@ -32,6 +32,21 @@ class Entry:
     schedule: Callable[[], Schedule] | None = None
     """Reads the schedule to draw (of the first run); None where starts were not kept."""
 
+    @property
+    def unstarted(self) -> str:
+        """How many jobs still waited when the replay ended, in words; empty: none did."""
+        return unstarted(self.metrics, self.runs)
+
+
+def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:
+    """How many jobs still waited when the replay ended, in words; empty: none did. Numbers of such a policy are of
+    other jobs than those of the others: it is compared with none of them, and best of nothing."""
+    many = metrics.get("jobs_unstarted", 0)
+    if not many > 0:
+        return ""
+    each = f" ({many:,.1f} a run)" if runs > 1 else f" {many:,.0f} of {metrics['jobs']:,.0f} jobs"
+    return f"never started{each if runs == 1 else ' some jobs' + each}"
+
 
 @dataclass(frozen=True)
 class Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from dovetail.reports.columns import labels, named, percent
 from dovetail.reports.curves import Curves, WaitMap
 from dovetail.reports.page_data import Case, Entry
 from dovetail.reports.style import BETTER, GREY, INK, WORSE, duration_ticks, figure, short_duration, text_colour
-from dovetail.reports.tables import seen
+from dovetail.reports.tables import moved, paired
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,8 +38,15 @@ _RUNTIME_LABELS: Final = ("< 1 min", "1–10 min", "10–60 min", "1–4 h", "4�
 def changed(case: Case) -> tuple[list[Metric], list[Entry]]:
     """The metrics and policies for which there is a change to show."""
     rows = list(case.entries[1 : 1 + MOST_ROWS])
-    moved = {c.key: [seen(case, entry, c.key)[0] for entry in rows] for c in METRICS}
-    return [c for c in METRICS if any(isfinite(v) and abs(v) >= LEAST for v in moved[c.key])], rows
+    found = {c.key: [seen(case, entry, c.key)[0] for entry in rows] for c in METRICS}
+    return [c for c in METRICS if any(isfinite(v) and abs(v) >= LEAST for v in found[c.key])], rows
+
+
+def seen(case: Case, entry: Entry, key: str) -> tuple[float, float, float, str]:
+    """Change against the baseline, its interval (nan: none) and verdict: pair by pair, else of the values."""
+    if found := paired(entry, key):
+        return found.change, found.low, found.high, found.verdict
+    return moved(case, entry, key), nan, nan, ""
 
 
 def changes_figure(case: Case) -> Figure:

@@ -12,9 +12,9 @@ from typing import Final
 
 from dovetail.metrics.catalog import MAIN, METRICS, Metric, metric_of
 from dovetail.metrics.comparison import Comparison
-from dovetail.reports.columns import change, named
+from dovetail.reports.columns import change, named, scale
 from dovetail.reports.page_data import Case, Content, Entry
-from dovetail.reports.tables import judged
+from dovetail.reports.tables import judged, moved, paired
 from dovetail.units import duration
 
 MOST_POLICIES: Final = 4
@@ -36,11 +36,11 @@ def summary(content: Content) -> tuple[str, ...]:
     if not cases:
         return ("There is nothing to show: no case has a policy that was replayed.",)
     if len(cases) > 1:
-        return tuple(_of_many(cases))
+        return (*_unstarted(cases), *_of_many(cases))
     case = cases[0]
     if len(case.entries) == 1:
-        return tuple(_of_one_policy(case))
-    return tuple(_compared(case) if _has_comparisons(case) else _observed(case))
+        return (*_unstarted(cases), *_of_one_policy(case))
+    return (*_unstarted(cases), *(_compared(case) if _has_comparisons(case) else _observed(case)))
 
 
 def setting(case: Case) -> str:
@@ -58,6 +58,19 @@ def _told(estimate: str) -> str:
     return f"with the estimate {named(estimate)}"
 
 
+def _unstarted(cases: Sequence[Case]) -> Iterable[str]:
+    """Who left jobs waiting for ever: what its numbers are, and are not."""
+    found = [(case, entry) for case in cases for entry in case.entries if entry.unstarted]
+    for case, entry in found[:MOST_POLICIES]:
+        where = f" on {named(case.title)}" if len(cases) > 1 else ""
+        rule = "Its numbers are of the others alone, so it is compared with nobody and is best in nothing"
+        if entry is case.entries[0]:
+            rule = "Its numbers are of the others alone, and it is the baseline: so nobody is compared with it"
+        yield f"{named(entry.policy)} {entry.unstarted}{where}. {rule}."
+    if len(found) > MOST_POLICIES:
+        yield f"{len(found) - MOST_POLICIES} more did so, as the tables say."
+
+
 def _has_comparisons(case: Case) -> bool:
     return any(judged(entry) for entry in case.entries)
 
@@ -67,67 +80,88 @@ def _has_comparisons(case: Case) -> bool:
 
 def _compared(case: Case) -> Iterable[str]:
     base, others = named(case.entries[0].policy), case.entries[1:]
-    over = f", pair by pair over {named(case.pairing)}" if case.pairing else ""
+    compared = sorted((entry for entry in others if judged(entry)), key=lambda entry: _value(entry, _MEAN_WAIT))
+    for entry in compared[:MOST_POLICIES]:
+        yield _headline(case, entry)
+        if effects := _effects(case, entry):
+            yield effects
+    if rest := compared[MOST_POLICIES:]:
+        yield f"The table has the others: {_names(rest)}."
+    if alone := [entry for entry in others if not judged(entry) and not entry.unstarted]:
+        yield f"Too little could be compared in pairs for {_names(alone)}, so no statement is made there."
     were = "policy was" if len(others) == 1 else "policies were"
     level = next(100 * found.confidence for entry in others for found in entry.versus.values())
-    brackets = f"brackets hold {level:g} % intervals, which speak of this workload and not of others"
-    yield f"{setting(case)}, {len(others)} {were} compared with {base}{over}; {brackets}."
-    clear = [entry for entry in others if any(f.verdict != "unclear" for _, f in _spoken(entry))]
-    clear.sort(key=lambda entry: _order(entry.versus.get("mean_wait_s")))
-    for entry in clear[:MOST_POLICIES]:
-        yield _effects(case, entry)
-    if rest := clear[MOST_POLICIES:]:
-        yield f"The table has the differences that were found for {_names(rest)}."
-    if unclear := [entry for entry in others if judged(entry) and entry not in clear]:
-        yield f"No difference could be shown between {base} and {_names(unclear, 'or')} in any of the main metrics."
-    if alone := [entry for entry in others if not judged(entry)]:
-        yield f"Too little could be compared in pairs for {_names(alone)}, so no statement is made there."
+    yield (
+        f"{setting(case)}, {len(others)} {were} compared with {base}. Ranges are {level:g} % intervals over"
+        f" {named(case.pairing)}, which speak of this workload and not of others."
+    )
+
+
+def _headline(case: Case, entry: Entry) -> str:
+    """`X: mean wait 14.3 h instead of 18.3 h: 22 % less. Week by week: 20 % less, 16 to 24 %.`"""
+    base, own = _value(case.entries[0], _MEAN_WAIT), _value(entry, _MEAN_WAIT)
+    unit = scale(_MEAN_WAIT, (base, own))
+    by, found = moved(case, entry, _MEAN_WAIT.key), paired(entry, _MEAN_WAIT.key)
+    values = f"{unit.text(own)} {unit.unit} instead of {unit.text(base)} {unit.unit}"
+    text = f"{named(entry.policy)}: mean wait {values}{f': {_less(by)}' if isfinite(by) else ''}."
+    return f"{text} {_each(case)}: {_less_range(found)}." if found else text
+
+
+def _each(case: Case) -> str:
+    """`Week by week`."""
+    unit = case.pairing.rpartition(" ")[2].removesuffix("s") or "pair"
+    return f"{unit.capitalize()} by {unit}"
+
+
+def _less(share: float) -> str:
+    return f"{_percent(share)} {'less' if share < 0 else 'more'}"
+
+
+def _less_range(found: Comparison) -> str:
+    """`20 % less, 16 to 24 %`, or that it may be none."""
+    if found.verdict == "unclear":
+        return f"no difference could be shown ({_less(found.low)} to {_less(found.high)})"
+    return f"{_less(found.change)}, {_interval(found)}"
 
 
 def _spoken(entry: Entry) -> list[tuple[Metric, Comparison]]:
-    return [(column, entry.versus[column.key]) for column in SPOKEN if column.key in entry.versus]
-
-
-def _order(found: Comparison | None) -> float:
-    return found.change if found and isfinite(found.change) else inf
+    found = ((column, paired(entry, column.key)) for column in SPOKEN)
+    return [(column, one) for column, one in found if one]
 
 
 def _effects(case: Case, entry: Entry) -> str:
-    """What one policy did, good before bad: `Against easy, X cut the mean wait by 14 % (...), but raised ...`"""
-    good, bad = (_moves([f for f in _spoken(entry) if f[1].verdict == each]) for each in ("better", "worse"))
-    text = f"Against {named(case.entries[0].policy)}, {named(entry.policy)} {', but '.join(filter(None, (good, bad)))}"
-    if (wait := entry.versus.get("mean_wait_s")) and wait.verdict == "unclear":
-        text += "; no difference in the mean wait could be shown"
+    """What else a policy did by that comparison, good before bad: `It cut the ... by 14 % (...), but raised ...`"""
+    rest = [(column, found) for column, found in _spoken(entry) if column is not _MEAN_WAIT]
+    good, bad = (_moves([f for f in rest if f[1].verdict == each]) for each in ("better", "worse"))
+    said = ", but ".join(filter(None, (good, bad)))
+    parts = [f"it {said}"] if said else []
     if _LONGEST.key not in entry.versus and (longest := _longest(case, entry)):
-        text += f"; {longest}"
-    return text + "."
+        parts.append(longest)
+    text = "; ".join(parts)
+    return f"{_each(case)}, {text}." if said else f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def _moves(found: Sequence[tuple[Metric, Comparison]]) -> str:
     """`cut the mean wait by 14 % (9 to 18 %) and raised the utilisation by 2.0 % (1.0 to 3.0 %)`."""
-    down = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change < 0]
-    up = [f"the {c.words} by {_percent(f.change)}{_interval(f)}" for c, f in found if f.change >= 0]
+    down = [f"the {c.words} by {_percent(f.change)} ({_interval(f)})" for c, f in found if f.change < 0]
+    up = [f"the {c.words} by {_percent(f.change)} ({_interval(f)})" for c, f in found if f.change >= 0]
     return _listed(f"{verb} {_listed(part)}" for verb, part in (("cut", down), ("raised", up)) if part)
 
 
 def _interval(found: Comparison) -> str:
-    low, high = found.low, found.high
-    if not (isfinite(low) and isfinite(high)):
-        return ""
-    if low < 0 < high:
-        return f" ({_percent(low)} less to {_percent(high)} more)"
-    small, large = sorted((abs(low), abs(high)))
-    return f" ({_percent(small).removesuffix(' %')} to {_percent(large)})"
+    """Of a change that is clear: `16 to 24 %`."""
+    small, large = sorted((abs(found.low), abs(found.high)))
+    return f"{_percent(small).removesuffix(' %')} to {_percent(large)}"
 
 
 def _longest(case: Case, entry: Entry) -> str:
     """The longest wait is that of one job, so it is told and not judged."""
     base, other = (each.metrics.get(_LONGEST.key, nan) for each in (case.entries[0], entry))
-    moved = change(base, other)
-    if not isfinite(moved) or abs(moved) < NOTABLE:
+    by = change(base, other)
+    if not isfinite(by) or abs(by) < NOTABLE:
         return ""
-    way = "longer" if moved > 0 else "shorter"
-    size = f"{_percent(moved)} {way}" if moved < 1 else f"{1 + moved:.1f} times as long"
+    way = "longer" if by > 0 else "shorter"
+    size = f"{_percent(by)} {way}" if by < 1 else f"{1 + by:.1f} times as long"
     return f"its longest wait was {size} ({duration(other)}, not {duration(base)})"
 
 
@@ -143,7 +177,7 @@ def _observed(case: Case) -> Iterable[str]:
     rest = [(column, _winners(case, column)) for column in MAIN if column is not _MEAN_WAIT]
     if told := [f"the {column.words} under {_some(who)}" for column, who in rest if who]:
         yield f"As to other metrics, least was {_listed(told)}."
-    for entry in sorted(others, key=lambda e: _value(e, _MEAN_WAIT))[:2]:
+    for entry in sorted((e for e in others if not e.unstarted), key=lambda e: _value(e, _MEAN_WAIT))[:2]:
         shorter = _value(entry, _MEAN_WAIT) < _value(base, _MEAN_WAIT)
         if shorter and change(_value(base, _LONGEST), _value(entry, _LONGEST)) > NOTABLE:
             yield f"{named(entry.policy)} had a lower mean wait than {name}, but {_longest(case, entry)}."
@@ -154,20 +188,21 @@ def _least(case: Case, column: Metric) -> str:
     who, base = _winners(case, column), case.entries[0]
     if not who:
         return ""
-    least = min(_value(entry, column) for entry in case.entries)
+    least = min(_value(entry, column) for entry in case.entries if not entry.unstarted)
     text = f"The {column.words} was least under {_some(who)}: {_amount(column, least)}"
-    moved = change(_value(base, column), least)
-    if named(base.policy) in who or not isfinite(moved):
+    by = change(_value(base, column), least)
+    if named(base.policy) in who or base.unstarted or not isfinite(by):
         return text + "."
-    return f"{text}, {_percent(moved)} less than under {named(base.policy)} ({_amount(column, _value(base, column))})."
+    return f"{text}, {_percent(by)} less than under {named(base.policy)} ({_amount(column, _value(base, column))})."
 
 
 def _winners(case: Case, column: Metric) -> list[str]:
-    """The policies with the least value; none where all have the same."""
-    values = [_value(entry, column) for entry in case.entries]
+    """The policies with the least value, of those that started all jobs; none where all have the same."""
+    entire = [entry for entry in case.entries if not entry.unstarted]
+    values = [_value(entry, column) for entry in entire]
     if not any(isfinite(value) for value in values) or len(set(values)) == 1:
         return []
-    return [named(e.policy) for e, value in zip(case.entries, values, strict=True) if value == min(values)]
+    return [named(e.policy) for e, value in zip(entire, values, strict=True) if value == min(values)]
 
 
 def _no_statistics(entries: Sequence[Entry]) -> str:
@@ -236,9 +271,8 @@ def _verdicts(policy: str, counts: dict[str, tuple[int, int, int]], base: str) -
 
 
 def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
-    pairs = [(case.entries[0], entry) for case in cases for entry in case.entries[1:] if entry.policy == policy]
-    moved = [change(_value(first, _MEAN_WAIT), _value(entry, _MEAN_WAIT)) for first, entry in pairs]
-    known = [value for value in moved if isfinite(value)]
+    pairs = [(case, entry) for case in cases for entry in case.entries[1:] if entry.policy == policy]
+    known = [by for case, entry in pairs if isfinite(by := moved(case, entry, _MEAN_WAIT.key))]
     lower = sum(value < 0 for value in known)
     return f"The mean wait under {named(policy)} was lower than under {base} in {lower} of {len(known)} cases."
 

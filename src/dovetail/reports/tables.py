@@ -32,10 +32,11 @@ class TableCell:
     """The value with its unit, for readers who want to know more."""
     best: bool = False
     change: str = ""
-    """Relative to the baseline."""
-    interval: str = ""
+    """Of this value, relative to the baseline's."""
+    paired: str = ""
+    """The change pair by pair, with its interval; empty where there is none."""
     verdict: str = ""
-    """Of the comparison with the baseline; empty where there is none."""
+    """Of that comparison."""
     test: str = ""
     """Number of pairs, p-values and effect of that comparison."""
 
@@ -47,6 +48,8 @@ class Row:
     name: str
     cells: tuple[TableCell, ...]
     runs: int = 1
+    note: str = ""
+    """What its numbers leave out."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +66,21 @@ def judged(entry: Entry) -> bool:
     return any(isfinite(found.low) and isfinite(found.high) for found in entry.versus.values())
 
 
-def seen(case: Case, entry: Entry, key: str) -> tuple[float, float, float, str]:
-    """Change against the baseline, its interval (nan: none) and verdict: of the comparison, else of the values."""
-    if found := entry.versus.get(key):
-        return found.change, found.low, found.high, found.verdict
-    base, other = (each.metrics.get(key, nan) for each in (case.entries[0], entry))
-    return change(base, other), nan, nan, ""
+def moved(case: Case, entry: Entry, key: str) -> float:
+    """The change of a value against the baseline's; nan where one of them is not of all jobs."""
+    pair = (case.entries[0], entry)
+    return nan if any(each.unstarted for each in pair) else change(*(each.metrics.get(key, nan) for each in pair))
+
+
+def paired(entry: Entry, key: str) -> Comparison | None:
+    """The comparison with the baseline pair by pair; None where it has no interval."""
+    found = entry.versus.get(key)
+    return found if found and isfinite(found.low) and isfinite(found.high) else None
+
+
+def in_pairs(found: Comparison | None) -> str:
+    """`−20.1 % [−24.0, −16.0]`; empty where there is no comparison."""
+    return f"{percent(found.change)} {interval(found.low, found.high)}" if found else ""
 
 
 def of_case(case: Case) -> Table:
@@ -79,19 +91,21 @@ def of_case(case: Case) -> Table:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
         unit = scale(column, values)
         heads.append(Head(column.head, unit.unit, column.more_is_better))
-        best = best_value(column, values)
+        best = best_value(case, column)
         columns.append([
-            _cell(case, entry, column, value, unit.text(value), value == best)
+            _cell(case, entry, column, value, unit.text(value), value == best and not entry.unstarted)
             for entry, value in zip(case.entries, values, strict=True)
         ])  # fmt: skip
     rows = zip(case.entries, zip(*columns, strict=True), strict=True) if columns else ()
-    made = tuple(Row(named(entry.policy), cells, entry.runs) for entry, cells in rows)
+    made = tuple(Row(named(entry.policy), cells, entry.runs, entry.unstarted) for entry, cells in rows)
     return Table(named(case.title), tuple(heads), made)
 
 
-def best_value(column: Metric, values: Sequence[float]) -> float | None:
-    """The best value of a column; None where there is nothing to choose, or most have it."""
-    known = [value for value in values if isfinite(value)]
+def best_value(case: Case, column: Metric) -> float | None:
+    """The best value of a column, of policies that started all jobs; None where there is nothing to choose, or most
+    have it."""
+    whole = [float(entry.metrics.get(column.key, nan)) for entry in case.entries if not entry.unstarted]
+    known = [value for value in whole if isfinite(value)]
     if not known:
         return None
     best = max(known) if column.more_is_better else min(known)
@@ -101,17 +115,16 @@ def best_value(column: Metric, values: Sequence[float]) -> float | None:
 def _cell(case: Case, entry: Entry, column: Metric, value: float, text: str, best: bool) -> TableCell:
     if not isfinite(value):
         return TableCell(DASH)
-    moved, low, high, verdict = seen(case, entry, column.key)
-    base = entry is case.entries[0]
+    by, found = moved(case, entry, column.key), paired(entry, column.key)
     return TableCell(
         text=text,
         number=repr(value),
         exact=exactly(column, value),
         best=best,
-        change="" if base or not isfinite(moved) else percent(moved),
-        interval="" if base or not (isfinite(low) and isfinite(high)) else interval(low, high),
-        verdict="" if base else verdict,
-        test=_test(entry.versus.get(column.key)),
+        change="" if entry is case.entries[0] or not isfinite(by) else percent(by),
+        paired=in_pairs(found),
+        verdict=found.verdict if found else "",
+        test=_test(found),
     )
 
 
@@ -142,12 +155,13 @@ def _changes(case: Case, policies: Sequence[str], column: Metric) -> tuple[Table
     cells = [TableCell(text, repr(base) if isfinite(base) else "", exactly(column, base))]
     entries = {entry.policy: entry for entry in reversed(case.entries[1:])}
     for policy in policies:
-        moved, low, high, verdict = seen(case, entries[policy], column.key) if policy in entries else (nan,) * 3 + ("",)
-        if isfinite(moved):
-            bounds = interval(low, high) if isfinite(low) and isfinite(high) else ""
-            cells.append(TableCell("", repr(moved), bounds, change=percent(moved), verdict=verdict))
+        entry = entries.get(policy)
+        by, found = (moved(case, entry, column.key), paired(entry, column.key)) if entry else (nan, None)
+        if isfinite(by):
+            verdict, over = (found.verdict, f"{in_pairs(found)} over {case.pairing}") if found else ("", "")
+            cells.append(TableCell("", repr(by), over, change=percent(by), verdict=verdict))
         else:
-            cells.append(TableCell(DASH))
+            cells.append(TableCell(DASH, exact=entry.unstarted if entry else ""))
     return tuple(cells)
 
 

@@ -63,7 +63,8 @@ class Box(NamedTuple):
 
 def relative(case: Case, at: int, key: str) -> float:
     """A policy's value as a multiple of the baseline's; nan where one of them is missing or the baseline's is 0."""
-    base, own = (float(case.entries[which].metrics.get(key, nan)) for which in (0, at))
+    pair = case.entries[0], case.entries[at]
+    base, own = (nan if entry.unstarted else float(entry.metrics.get(key, nan)) for entry in pair)
     return own / base if isfinite(own) and isfinite(base) and base > 0 else nan
 
 
@@ -242,14 +243,14 @@ def matrix_figure(case: Case) -> Figure:
     made = figure(_WIDE, _ROW * len(rows) + 34)
     ax = made.subplots()
     for across, column in enumerate(columns):
-        values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
-        best = best_value(column, values)
+        best = best_value(case, column)
         for down in range(len(rows)):
             found = relative(case, down, column.key)
             colour = shade(1 / found if column.more_is_better and found else found)
             ax.add_patch(Rectangle((across, down), 1, 1, facecolor=colour, edgecolor="#ffffff"))
-            text = ("★ " if values[down] == best else "") + of_baseline(found)
-            weight = "bold" if values[down] == best else "normal"
+            star = rows[down].metrics.get(column.key, nan) == best and not rows[down].unstarted
+            text = ("★ " if star else "") + of_baseline(found)
+            weight = "bold" if star else "normal"
             at = ax.text(across + 0.5, down + 0.5, text, ha="center", va="center", fontsize=8, fontweight=weight)
             at.set_color(text_colour(colour))
             at.set_in_layout(False)  # it is within the axes, and measuring it takes long

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import fsum, isnan, nan
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -84,6 +85,15 @@ def content(store: Store, pair: str = "", command: str = "") -> Content:
     )
 
 
+def write_page(store: Store, path: str | Path, pair: str = "") -> Content:
+    """Write one self-contained page about all runs of a study. Returns what it shows."""
+    from dovetail.reports.page import write
+
+    shown = content(store, pair, command=f"dovetail report {store.path.name}" + (f" --pair {pair}" if pair else ""))
+    write(shown, path)
+    return shown
+
+
 def _listed(rows: Sequence[Row]) -> str:
     """The versions that made the runs, each combination once."""
     found = dict.fromkeys(row["versions"] for row in rows)
@@ -107,7 +117,10 @@ def _case(store: Store, rows: Sequence[Row], baseline: str, pair: str, limits: S
         remarks.append(f"Nothing was compared by {pairing}: {why}.")
         different = []
     remarks += _foreseeing(p for p in policies if any(row.get("clairvoyant") for row in by_policy[p].values()))
-    tables = {policy: _table(store, by_policy[policy], different, pairing) for policy in policies}
+    entire = {policy: not any(by_policy[policy][key]["jobs_unstarted"] for key in keys) for policy in policies}
+    tables = {
+        policy: _table(store, by_policy[policy], different, pairing) if entire[policy] else {} for policy in policies
+    }
     versus = against(tables, pairing)
     base = by_policy[policies[0]]
     spans = {span: base[span, seed]["workload_sha256"] for span, seed in reversed(keys)}  # the first seed of each
@@ -195,7 +208,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site 
     if pair not in PAIRINGS[1:]:
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
     first = schedules[0]
-    tables = {one.policy: groups(one, pair) for one in schedules}
+    tables = {one.policy: groups(one, pair) if bool((one.start >= 0).all()) else {} for one in schedules}
     if len(tables) < len(schedules):
         raise SettingError("two of these policies have the same name")
     versus = against(tables, pair)
@@ -219,7 +232,9 @@ def of_runs(runs: Mapping[str, Sequence[Schedule]], site: Site | None = None) ->
     """One case of several workloads, each replayed under every policy, in the same order: each workload is a pair."""
     measured = {policy: [summarize(one, site) for one in schedules] for policy, schedules in runs.items()}
     tables = {
-        policy: {metric: np.array([row[metric] for row in rows], np.float64) for metric in IN_RUNS}
+        policy: {}
+        if any(row["jobs_unstarted"] for row in rows)
+        else {metric: np.array([row[metric] for row in rows], np.float64) for metric in IN_RUNS}
         for policy, rows in measured.items()
     }
     versus = against(tables, "runs")
@@ -279,7 +294,8 @@ def groups(schedule: Schedule, pairing: str) -> dict[str, Floats]:
 
 
 def against(tables: Mapping[str, Mapping[str, Floats]], pairing: str) -> dict[str, dict[str, Comparison]]:
-    """Every policy but the first against the first, on every metric; one family for Holm's correction."""
+    """Every policy but the first against the first, on every metric; one family for Holm's correction. A policy that
+    did not start all jobs has no values to compare."""
     (_, base), *others = tables.items()
     pairs = {
         (policy, metric): (base[metric], table[metric])
