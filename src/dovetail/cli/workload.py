@@ -120,6 +120,44 @@ def _write(workload: Workload, out: Path, as_json: bool) -> None:
         say(f"wrote {out}: {len(workload):,} jobs; {len(workload.set_aside):,} set aside")
 
 
+@app.command("import")
+def import_command(
+    table: Annotated[Path, typer.Argument(metavar="FILE", help="Jobs as CSV, TSV, `sacct -P` or Parquet; or packed.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="OUT", help="Where to: .parquet, .swf, .swf.gz, .swf.xz, .swf.zst.")
+    ],
+    columns: Annotated[
+        str, typer.Option(metavar="FIELD=COLUMN,...", help="Columns by unusual names: submit=Queued at,size=Slots.")
+    ] = "",
+    tz: Annotated[str, typer.Option(metavar="ZONE", help="Of times that name none: Europe/Berlin.")] = "UTC",
+    processors: Annotated[int, typer.Option(min=0, max=10**9, help="Of the machine; 0: the most in use at once.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Make a workload of your own table of jobs, and say what was understood of it."""
+    from dataclasses import asdict
+
+    from dovetail.io.table import parse_columns, read_any
+    from dovetail.io.write import write
+    from dovetail.units import printable
+
+    workload, told = read_any(table, parse_columns(columns), tz=tz, processors=processors)
+    write(workload, out)
+    facts = _facts(workload)
+    if as_json:
+        print_json({"out": str(out), "understood": asdict(told), **facts})
+        return
+    typer.echo("understood")
+    for name, column in told.columns.items():
+        typer.echo(f"  {name:<14} {printable(column, 60)}")
+    for title, texts in (("guessed", told.guesses), ("not known", told.missing)):
+        for text in texts:
+            typer.echo(f"{title:<16} {printable(text, 200)}")
+    if told.ignored:
+        typer.echo(f"{'not used':<16} {', '.join(printable(name, 30) for name in told.ignored)}")
+    _show(facts)
+    say(f"wrote {out}: dovetail compare {out} easy sjf-easy shows what another policy would have made of it")
+
+
 @app.command("convert")
 def convert_command(
     trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")],
