@@ -12,12 +12,16 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 
+from dovetail.engine.replay import replay
 from dovetail.errors import InputError
 from dovetail.io import parquet
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.read import read_workload
 from dovetail.io.swf import read_swf, read_swf_stream
+from dovetail.io.write import write
+from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Step, Workload
+from dovetail.policies.registry import policy
 from dovetail.workloads.filters import clean
 from tests.conftest import TRACES, needs_traces
 from tests.io.test_swf import GOOD, OTHER
@@ -145,3 +149,36 @@ def test_changed_metadata_are_refused(key: str, text: str, tmp_path: Path) -> No
     pl.read_parquet(path).write_parquet(path, metadata={**metadata, key: text})
     with pytest.raises(InputError, match="not as Dovetail writes them"):
         read_parquet(path)
+
+
+def test_a_file_of_another_program_with_our_columns(tmp_path: Path) -> None:
+    path = tmp_path / "plain.parquet"
+    frame = pl.DataFrame({
+        "id": [1, 2], "submit": [50, 0], "size": [4, 2], "runtime": [10, 20], "limit": [60, None], "colour": ["a", "b"],
+    }, schema_overrides={"size": pl.Int16})  # fmt: skip
+    frame.write_parquet(path)
+    log = read_parquet(path)
+    assert (log["id"].tolist(), log.submit.tolist(), log.limit.tolist()) == ([2, 1], [0, 50], [-1, 60])
+    assert (log.processors, log.provenance.lines) == (0, 2)
+    frame.with_columns(size=pl.lit("many")).write_parquet(path)
+    with pytest.raises(InputError, match="not whole numbers"):
+        read_parquet(path)
+    frame.drop("limit").write_parquet(path)
+    with pytest.raises(InputError, match="dovetail workload import"):
+        read_parquet(path)
+
+
+def test_csv_for_a_spreadsheet(tmp_path: Path) -> None:
+    """A name that is a formula is not one any more."""
+    columns = {"id": [1, 2], "submit": [0, 5], "size": [1, 2], "runtime": [3, 4], "limit": [9, -1], "user": [0, 1]}
+    log = Workload("x", {k: np.array(v) for k, v in columns.items()}, 4, names={"user": ("=cmd()", "ann, b")})
+    write(log, tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text().splitlines() == [
+        "id,user,size,submit,runtime_s,limit_s",
+        "1,'=cmd(),1,0,3,9",
+        '2,"ann, b",2,5,4,',
+    ]
+    ready = Workload("x", {**log.columns, "limit": np.array([9, 9])}, 4)
+    schedule = replay(ready, policy("easy"), cluster=Cluster(4))
+    write(schedule, tmp_path / "s.csv")
+    assert pl.read_csv(tmp_path / "s.csv")["start"].to_list() == [0, 5]

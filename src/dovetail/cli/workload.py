@@ -161,7 +161,7 @@ def import_command(
 @app.command("convert")
 def convert_command(
     trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")],
-    out: Annotated[Path, typer.Argument(help="Where to: .parquet, .swf, .swf.gz, .swf.xz, .swf.zst.")],
+    out: Annotated[Path, typer.Argument(help="Where to: .parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst.")],
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",

@@ -62,16 +62,17 @@ def write_parquet(workload: Workload, path: str | Path) -> None:
 
 
 def read_parquet(path: str | Path) -> Workload:
-    """Read a workload that `write_parquet` wrote. InputError for any other file and values beyond caps."""
+    """Read a workload that `write_parquet` wrote, or a file with the same columns and no more: such a one does not say
+    how large its machine is. InputError for any other file and values beyond caps."""
     import polars as pl
 
     path = regular_file(Path(path))
     try:
         with path.open("rb") as stream:
             metadata = pl.read_parquet_metadata(stream)
-            if META not in metadata or ASIDE not in metadata:
-                raise InputError(path, 0, "a Parquet file, but not a workload: it lacks Dovetail's metadata")
             stream.seek(0)
+            if META not in metadata or ASIDE not in metadata:
+                return _without_metadata(path, pl.scan_parquet(stream))
             columns = _columns(path, pl.scan_parquet(stream))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(path, 0, f"not a Parquet file, or damaged: {error}") from error
@@ -79,6 +80,26 @@ def read_parquet(path: str | Path) -> Workload:
         return _workload(columns, json.loads(metadata[META]), json.loads(metadata[ASIDE]))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError) as error:
         raise InputError(path, 0, f"its metadata are not as Dovetail writes them: {error!r}") from error
+
+
+def _without_metadata(path: Path, frame: Any) -> Workload:
+    """A file of any program whose columns are called as ours: jobs in any order, whole numbers of any width, other
+    columns left out."""
+    import polars as pl
+
+    schema = frame.collect_schema()
+    if missing := [name for name in REQUIRED if name not in schema]:
+        rule = f"a Parquet file, but not a workload: it lacks Dovetail's metadata and the columns {missing}"
+        raise InputError(path, 0, f"{rule}. `dovetail workload import` makes one of a table of jobs")
+    ours = [name for name in schema if name in REQUIRED + OPTIONAL or name.startswith(UNIT)]
+    kinds = [pl.Float64 if name == "cpu_s" else pl.Int64 for name in ours]
+    try:
+        plain = frame.select(pl.col(name).cast(kind) for name, kind in zip(ours, kinds, strict=True)).fill_null(-1)
+        columns = _columns(path, plain.sort("submit", maintain_order=True))
+    except pl.exceptions.PolarsError as error:
+        raise InputError(path, 0, f"its columns are not whole numbers: {error}") from error
+    name = path.name.partition(".")[0]
+    return Workload(name, columns, 0, Provenance(path.name, lines=len(columns["id"])))
 
 
 def _columns(path: Path, frame: Any) -> dict[str, Column]:

@@ -6,18 +6,39 @@ from pathlib import Path
 
 from dovetail.io.parquet import write_parquet
 from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
+from dovetail.io.streams import beside
 from dovetail.io.swf import write_swf
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
 
 
 def write(what: Workload | Schedule, path: str | Path, note: str = "") -> None:
-    """Write a workload or a schedule: Parquet if the file is to be called .parquet, else SWF, packed as its name says.
+    """Write a workload or a schedule: Parquet or CSV if the file is to be called so, else SWF, packed as its name says.
     `note`: a line for the header of a workload's SWF."""
     parquet = Path(path).suffix == ".parquet"
-    if isinstance(what, Schedule):
+    if Path(path).suffix == ".csv":
+        _write_csv(what, Path(path))
+    elif isinstance(what, Schedule):
         (write_schedule_parquet if parquet else write_schedule_swf)(what, path)
     elif parquet:
         write_parquet(what, path)
     else:
         write_swf(what, path, note=note)
+
+
+def _write_csv(what: Workload | Schedule, path: Path) -> None:
+    """The columns of `jobs()`, one row per job; nodes with blanks between them. A name that a spreadsheet would take
+    for a formula gets an apostrophe before it."""
+    import polars as pl
+
+    frame = what.jobs()
+    if "nodes" in frame.columns:
+        frame = frame.with_columns(pl.col("nodes").cast(pl.List(pl.String)).list.join(" "))
+    texts = pl.col(pl.String)
+    with beside(path) as new:
+        frame.with_columns(
+            pl.when(texts.str.contains(r"^[=+\-@\t\r]"))
+            .then(pl.concat_str(pl.lit("'"), texts))
+            .otherwise(texts)
+            .name.keep()
+        ).write_csv(new)
