@@ -206,7 +206,10 @@ def _large(runs: Sequence[Run]) -> dict[Key, Content]:
                 **{key: float(np.mean([one[key] for one in mine])) for key in ("variables", "seconds")},
             }  # fmt: skip
             found |= {("large", called, key): number for key, number in numbers.items()}
-    return found
+    branches = {(run.cell.policy, run.cell.span): run.numbers["branches"] for run in runs}
+    plain = {span: many for (name, span), many in branches.items() if name == "pcp21:solver=cp"}
+    both = [branches[key] == many for span, many in plain.items() if (key := ("pcp21s:solver=cp", span)) in branches]
+    return found | ({("large", "PCP'21s", "same branches"): sum(both)} if both else {})
 
 
 def share(values: Values, table: str, row: str, column: str) -> str:
