@@ -161,7 +161,7 @@ def test_a_file_of_another_program_with_our_columns(tmp_path: Path) -> None:
     assert (log["id"].tolist(), log.submit.tolist(), log.limit.tolist()) == ([2, 1], [0, 50], [-1, 60])
     assert (log.processors, log.provenance.lines) == (0, 2)
     frame.with_columns(size=pl.lit("many")).write_parquet(path)
-    with pytest.raises(InputError, match="not whole numbers"):
+    with pytest.raises(InputError, match="column size has no whole numbers but String"):
         read_parquet(path)
     frame.drop("limit").write_parquet(path)
     with pytest.raises(InputError, match="dovetail workload import"):

@@ -12,6 +12,7 @@ import pytest
 
 from dovetail.errors import InputError, SettingError
 from dovetail.io.table import parse_columns, read_any
+from dovetail.model.workload import Workload
 from tests.command import run
 
 SACCT = """JobID|User|Account|Partition|Submit|Start|End|NCPUS|Timelimit|State|JobName
@@ -117,7 +118,12 @@ def test_the_hour_that_comes_twice(tmp_path: Path) -> None:
         ("submit,start,elapsed,cores\n1,2,-5,1\n", 2, "'-5' in elapsed is no duration"),
         ("submit,start,end,cores\n1e300,2,3,1\n", 2, "'1e300' in submit is no time"),
         ("submit,start,end,cores\n1,2,3,99999999999\n", 0, "size"),
-        ("submit,start,end,cores\n1,2,3,1e40\n", 0, "no processors"),
+        ("submit,start,end,cores\n1,2,3,1e40\n", 2, "'1e40' in cores is no whole number"),
+        ("submit,start,end,cores\n1,2,3,2K\n", 2, "'2K' in cores is no whole number"),
+        ("submit,start,end,cores\n1,2,3,0\n", 0, "no processors"),
+        ("submit,start,end,cores\n9,10,3,1\n", 0, "ended before it started"),
+        ("submit,start,end,cores\n24-01-01T00:00:00,2,3,1\n", 2, "is no time"),
+        ("submit_min,start,end,cores\n1,2,3,1\n", 1, "no column says when jobs were submitted"),
         ("\x00\x01,\x02\n\x03", 1, "no column says"),
         ("submit,start,end,cores\n", 0, "no row"),
         ("", 0, "not a table"),
@@ -128,6 +134,78 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, text: str, line: int, says:
     with pytest.raises(InputError, match=says) as caught:
         read_any(write(tmp_path / "jobs.csv", text))
     assert caught.value.line == line
+
+
+def only(tmp_path: Path, text: str, tz: str = "UTC") -> Workload:
+    return read_any(write(tmp_path / "jobs.csv", text), tz=tz)[0]
+
+
+def test_who_still_runs_has_no_end_whatever_elapsed_says(tmp_path: Path) -> None:
+    head = "JobID|Submit|Start|End|Elapsed|NCPUS|State\n"
+    text = f"{head}1|10|20|Unknown|00:05:00|4|RUNNING\n2|10|20|50|00:00:30|4|COMPLETED\n"
+    assert only(tmp_path, text)["id"].tolist() == [2]
+    rows = "1|10|20|00:05:00|4|RUNNING\n2|10|20|00:00:30|4|DONE\n3|1|2|9|1|odd\n"
+    log = only(tmp_path, f"JobID|Submit|Start|Elapsed|NCPUS|State\n{rows}")
+    assert (log["id"].tolist(), log["status"].tolist()) == ([3, 2], [-1, 1])
+
+
+@pytest.mark.parametrize(
+    ("ids", "kept"),
+    [
+        (["1.0", "2.0"], [1, 2]),  # what pandas makes of numbers with a gap among them
+        (["123.srv", "124.srv"], [1, 2]),  # PBS: numbered by row
+        (["101", "101.batch"], [101]),
+        (["101_1", "101_1.0"], [1]),
+        (["7+0", "7+0.batch"], [1]),
+        (["5", "5"], [1, 2]),
+    ],
+)
+def test_ids_and_steps(tmp_path: Path, ids: list[str], kept: list[int]) -> None:
+    log = only(tmp_path, "id,submit,start,end,cores\n" + "".join(f"{one},1,2,3,1\n" for one in ids))
+    assert log["id"].tolist() == kept
+
+
+def test_sacct_quotes_nothing(tmp_path: Path) -> None:
+    text = 'Submit|Start|End|NCPUS|JobName\n1|2|3|1|"foo\n2|3|4|1|bar\n3|4|5|1|baz"\n'
+    assert len(only(tmp_path, text)) == 3
+
+
+def test_names_of_columns_that_nearly_match(tmp_path: Path) -> None:
+    text = "cpus_min,cpus,submit_h,submit,start,end,walltime,requested_walltime\n1,8,3,100,101,150,49,3600\n"
+    log = only(tmp_path, text)
+    assert (log.size.tolist(), log["wait"].tolist(), log.limit.tolist()) == ([8], [1], [3600])
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1-02:03", 93780), ("1-02", 93600), ("1-02:03:04", 93784), ("03:04", 184), ("90", 90), ("-1", -1), ("", -1)],
+)
+def test_durations(tmp_path: Path, text: str, seconds: int) -> None:
+    assert only(tmp_path, f"submit,start,end,cores,limit\n1,2,3,1,{text}\n").limit.tolist() == [seconds]
+
+
+def test_hours_with_a_fraction(tmp_path: Path) -> None:
+    assert only(tmp_path, "submit,start,runtime_h,cores\n1,2,1.1,1\n").runtime.tolist() == [3960]
+
+
+def test_elapsed_says_which_of_two_hours(tmp_path: Path) -> None:
+    row = "2025-10-26T01:00:00,2025-10-26T02:30:00,2025-10-26T03:30:00,01:00:00,1"
+    log = only(tmp_path, f"Submit,Start,End,Elapsed,NCPUS\n{row}\n", "Europe/Berlin")
+    assert (log["wait"].tolist(), log.runtime.tolist()) == ([9000], [3600])
+
+
+def test_an_hour_that_was_skipped_sets_one_row_aside(tmp_path: Path) -> None:
+    rest = "2026-03-29T04:00:00,2026-03-29T05:00:00,1"
+    text = f"submit,start,end,cores\n2026-03-29T02:30:00,{rest}\n20260329,{rest}\n"
+    log = only(tmp_path, text, "Europe/Berlin")
+    assert log.set_aside.counts() == {"a time that the clock skipped in spring: is --tz right?": 1}
+    assert log["wait"].tolist() == [3 * 3600]
+
+
+def test_a_column_of_lists_is_refused_with_its_name(tmp_path: Path) -> None:
+    pl.DataFrame({"submit": [1], "start": [2], "end": [3], "nodes": [["a", "b"]]}).write_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="nodes: List"):
+        read_any(tmp_path / "x.parquet")
 
 
 def test_settings_are_checked(tmp_path: Path) -> None:

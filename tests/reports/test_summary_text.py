@@ -40,7 +40,7 @@ def test_a_difference_with_its_interval_and_trade_off() -> None:
     sentences = told(entry("easy-sjbf", scaled(mean_wait_s=0.8, max_wait_s=1.12), versus))
     assert sentences == [
         "easy-sjbf: mean wait 1.52 h instead of 1.90 h: 20 % less. Week by week: 14 % less, 10 to 18 %.",
-        "Week by week, it raised the area-weighted response AWF by 2.0 % (0.5 to 3.5 %); its longest wait was 12 %"
+        "Week by week, it raised the area-weighted response AWF by 2.0 % (0.5 to 3.5 %). Its longest wait was 12 %"
         " longer (3 d 9 h, not 3 d).",
         "On KTH-SP2 (28,481 jobs over 335 d 15 h, 100 processors) with the users' limits as estimates, 1 policy was"
         " compared with easy. Ranges are 95 % intervals over 48 weeks, which speak of this workload and not of others.",
@@ -86,7 +86,7 @@ def test_jobs_that_never_started_are_said_first_and_nothing_is_won_by_them() -> 
     assert "The mean wait was least under a: 1 h 31 m." in first
     both = summary(page(case(rows, "A", pairing=""), case(rows, "B", pairing="")))
     assert both[0].startswith("idle never started 41 of 300 jobs on A, estimate: limit.")
-    assert "The mean wait under idle was lower than under easy in 0 of 0 cases." in both
+    assert "idle could be compared with easy in no case." in both
 
 
 def test_pairs_without_an_interval_say_nothing() -> None:

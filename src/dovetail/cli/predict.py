@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import nan
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,6 +55,7 @@ def evaluate_command(
     from dovetail.metrics.estimates import LEVELS, mean_error_s, outlived, pinball_s, r2
     from dovetail.policies.registry import policy as policy_named
     from dovetail.predict.registry import predictor
+    from dovetail.reports.page_data import unstarted
 
     asked = ["limit", *(one for one in estimates or _ESTIMATES if one != "limit")]
     for name in asked:
@@ -65,6 +67,7 @@ def evaluate_command(
     prepare.need_jobs(workload)
     rows: list[dict[str, Any]] = []
     heard: dict[str, Ints] = {}
+    left: list[tuple[str, str]] = []
     for one in chosen:
         for name in asked:
             schedule, cpu_s = replayed(workload, one, name, 0)
@@ -78,7 +81,10 @@ def evaluate_command(
             row["metrics"] = {key: metrics[key] for key in _METRICS}
             if name == "limit":  # the first of each policy
                 limits = metrics
-            row["change"] = {key: metrics[key] / limits[key] - 1 for key in _METRICS}
+            row["jobs_unstarted"] = metrics["jobs_unstarted"]
+            entire = not metrics["jobs_unstarted"] and not limits["jobs_unstarted"]
+            row["change"] = {key: metrics[key] / limits[key] - 1 if entire else nan for key in _METRICS}
+            left.append((f"{one.name} with {name}", unstarted(metrics)))
             row["cpu_s"] = round(cpu_s, 4)
             rows.append(row)
             if as_json:
@@ -87,10 +93,11 @@ def evaluate_command(
     if as_json:
         for row in calibration:
             prepare.print_json(row)
-        return
-    _table(rows)
-    if calibration:
-        _calibration_table(calibration)
+    else:
+        _table(rows)
+        if calibration:
+            _calibration_table(calibration)
+    prepare.end(left)
 
 
 @app.command("advise")

@@ -134,7 +134,7 @@ def _show_case(case: Case) -> None:
         table.add_row(f"{name}\n[red]{entry.unstarted}[/]" if entry.unstarted else name, *cells)
     console = Console(width=1_000)
     over = f"; below changes, those of means over {case.pairing} with 95 % intervals" if case.pairing else ""
-    over = over or "; no statistics: too few pairs"
+    over = over or ("" if case.entries[0].unstarted else "; no statistics: too few pairs")
     console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}", markup=False)
     console.print(table)
     for remark in case.remarks:

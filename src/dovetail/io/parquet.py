@@ -92,12 +92,14 @@ def _without_metadata(path: Path, frame: Any) -> Workload:
         rule = f"a Parquet file, but not a workload: it lacks Dovetail's metadata and the columns {missing}"
         raise InputError(path, 0, f"{rule}. `dovetail workload import` makes one of a table of jobs")
     ours = [name for name in schema if name in REQUIRED + OPTIONAL or name.startswith(UNIT)]
+    for name in ours:
+        if not (schema[name].is_float() if name == "cpu_s" else schema[name].is_integer()):
+            rule = f"column {name} has no whole numbers but {schema[name]}"
+            raise InputError(path, 0, f"{rule}. `dovetail workload import` reads times and durations")
     kinds = [pl.Float64 if name == "cpu_s" else pl.Int64 for name in ours]
-    try:
-        plain = frame.select(pl.col(name).cast(kind) for name, kind in zip(ours, kinds, strict=True)).fill_null(-1)
-        columns = _columns(path, plain.sort("submit", maintain_order=True))
-    except pl.exceptions.PolarsError as error:
-        raise InputError(path, 0, f"its columns are not whole numbers: {error}") from error
+    plain = frame.select(pl.col(name).cast(kind) for name, kind in zip(ours, kinds, strict=True))
+    others = [pl.col(name).fill_null(-1) for name in ours if name not in REQUIRED[:4]]
+    columns = _columns(path, plain.with_columns(others).sort("submit", maintain_order=True))
     name = path.name.partition(".")[0]
     return Workload(name, columns, 0, Provenance(path.name, lines=len(columns["id"])))
 

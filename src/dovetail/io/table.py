@@ -36,8 +36,8 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "wait": ("wait", "waittime", "queuetime"),
     "runtime": ("runtime", "elapsed", "elapsedraw", "duration", "usedwalltime", "walltimeused"),
     "limit": (
-        "limit", "timelimit", "timelimitraw", "walltime", "reqtime", "requestedtime", "requestedwalltime",
-        "reqwalltime", "walltimelimit",
+        "limit", "timelimit", "timelimitraw", "reqtime", "requestedtime", "requestedwalltime",
+        "reqwalltime", "walltimelimit", "walltime",
     ),
     "size": (
         "ncpus", "cpus", "cores", "ncores", "processors", "procs", "nprocs", "alloccpus", "allocatedcpus", "slots",
@@ -59,13 +59,25 @@ MOST_S: Final = 10**9
 SEPARATORS: Final = (",", "\t", ";", "|")
 _PER: Final = {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "raw": 0}
 _DURATION: Final = r"^(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?$"
-_DAYS: Final = r"^(\d{1,5})-(\d{1,2})$"
+_DAYS: Final = r"^(\d{1,5})-(\d{1,2})(?::(\d{1,2}))?$"
+"""Days, hours and perhaps minutes, as Slurm has it: the minutes and seconds of `03:04` have no days before them."""
+_TIMED: Final = ("wait", "runtime", "limit")
+"""Fields whose columns may end with a unit."""
 _NONE: Final = ("", "unknown", "none", "n/a", "na", "null", "nan", "-", "invalid")
 _NO_LIMIT: Final = ("unlimited", "infinite", "partition_limit")
-_STATES: Final = {"completed": 1, "cd": 1, "cancelled": 5, "canceled": 5, "ca": 5, "failed": 0, "timeout": 0}
+_STATES: Final = {
+    **dict.fromkeys(("completed", "complete", "cd", "done", "success", "succeeded", "finished", "ok"), 1),
+    **dict.fromkeys(("cancelled", "canceled", "ca", "killed"), 5),
+    **dict.fromkeys(("failed", "fail", "timeout", "to", "error", "f", "node_fail", "nf", "boot_fail", "deadline"), 0),
+    **dict.fromkeys(("out_of_memory", "oom", "preempted", "pr"), 0),
+}
+_RUNNING: Final = ("running", "r", "suspended", "pending", "pd", "requeued", "resizing", "completing")
 TIMES: Final = ("submit", "start", "end")
-FORMS: Final = ("%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M")
+FORMS: Final = (
+    "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y%m%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M",
+)  # fmt: skip
 """How times are written, beside seconds since 1970; a blank will do for the T."""
+_UNIT: Final = re.compile(r"(?i)(?:[_ (]|(?=raw$))(s|sec|seconds|min|minutes|h|hours|raw)\)?$")
 _SECONDS: Final = 1e11
 """A number of this size or more is an instant in milliseconds since 1970."""
 
@@ -130,9 +142,11 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
         else:
             head = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
             most = max(SEPARATORS, key=head.count)
+            quote = None if most == "|" else '"'  # sacct -P quotes nothing
             frame = pl.read_csv(
-                data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
-            )
+                data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy",
+                quote_char=quote,
+            )  # fmt: skip
     except pl.exceptions.PolarsError as error:
         raise InputError(path, 0, f"not a table with its columns named in the first line: {error}") from error
     if not len(frame):
@@ -160,6 +174,8 @@ class _Reading:
     steps: list[Step] = field(default_factory=list)
     late: dict[str, Ints] = field(default_factory=dict)
     """Instants with the later choice where the clock showed an hour twice."""
+    skipped: dict[str, Mask] = field(default_factory=dict)
+    """Times that no clock showed, as it was put forward."""
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -167,14 +183,15 @@ class _Reading:
         for name, column in self.given.items():
             if column not in self.frame.columns:
                 raise SettingError(f"--columns {name}={unknown('column', column, self.frame.columns)}")
-        by_name: dict[str, str] = {}
+        by_name, by_base = dict[str, str](), dict[str, str]()
         for column in self.frame.columns:
-            base = re.sub(r"(?i)[_ (](s|sec|seconds|min|minutes|h|hours)\)?$", "", column)
             by_name.setdefault(_plain(column), column)
-            by_name.setdefault(_plain(base), column)
+            if (base := _UNIT.sub("", column)) != column:
+                by_base.setdefault(_plain(base), column)
         found = {}
         for name, usual in KNOWN.items():
-            if column := self.given.get(name) or next((by_name[one] for one in usual if one in by_name), ""):
+            known = {**by_base, **by_name} if name in _TIMED else by_name
+            if column := self.given.get(name) or next((known[one] for one in usual if one in known), ""):
                 found[name] = column
         return found
 
@@ -189,27 +206,35 @@ class _Reading:
         repeated = sum(
             int((early != self.late[name]).sum()) for name, early in zip(TIMES, (submit, start, end), strict=True)
         )
-        start = np.where((start < submit) & (submit != NEVER), self.late["start"], start)
-        ends = start + np.where(runtime >= 0, runtime, 0)  # Elapsed, where the table has it, says which of two hours
-        end = np.where((end < ends) & (start != NEVER), self.late["end"], end)
+        late = self.late["start"]  # Elapsed, where the table has it, says which of two hours it was
+        second = (start < submit) & (submit != NEVER) | (runtime >= 0) & (end - start != runtime) & (
+            end - late == runtime
+        )
+        start = np.where(second, late, start)
+        end = np.where((end < start + np.maximum(runtime, 0)) & (start != NEVER), self.late["end"], end)
         if "start" not in columns and "wait" in columns:
             start = np.where((submit != NEVER) & (wait >= 0), submit + wait, NEVER)
         if "submit" not in columns:
             submit = np.where((start != NEVER) & (wait >= 0), start - wait, NEVER)
         if "end" in columns:
-            runtime = np.where((end != NEVER) & (start != NEVER), end - start, runtime)
+            ran = (end != NEVER) & (start != NEVER)
+            runtime = np.where(ran, end - start, np.where(end != NEVER, runtime, -1))
         elif "runtime" not in columns:
             self._lacks("end", "how long jobs ran (end or elapsed)")
         known = start != NEVER if "start" in columns or "wait" in columns else runtime >= 0
         if "start" not in columns and "wait" not in columns:
             self.missing.append("when jobs started: recorded waits are not known")
         ids, identified = self._ids()
+        skipped = np.any([self.skipped[name] for name in TIMES], axis=0)
+        busy = np.array([text in _RUNNING for text in self._states()] or np.zeros(rows), bool)
         aside, left = SetAside(), np.ones(rows, bool)
         for wrong, reason in (
             (~identified, "a step of a job, not a job"),
+            (skipped, "a time that the clock skipped in spring: is --tz right?"),
             (submit == NEVER, "no time of submission"),
             (~known, "never started"),
-            (runtime < 0, "no end: it still ran, or its end is not known"),
+            ((end != NEVER) & (start != NEVER) & (end < start), "ended before it started"),
+            ((runtime < 0) | busy, "no end: it still ran, or its end is not known"),
             ((start != NEVER) & (start < submit), "started before it was submitted"),
             (size <= 0, "no processors"),
         ):
@@ -255,14 +280,17 @@ class _Reading:
         import polars as pl
 
         given = self.frame[self.columns[name]]
-        texts = given.cast(pl.String, strict=False).fill_null("").str.strip_chars()
+        try:
+            texts = given.cast(pl.String, strict=False).fill_null("").str.strip_chars()
+        except pl.exceptions.PolarsError as error:
+            raise InputError(self.path, 0, f"{self.columns[name]}: {given.dtype} is no text and no number") from error
         return texts.set(texts.str.to_lowercase().is_in(list(_NONE)), "")
 
     def _instants(self, name: str) -> Ints:
         """Seconds since 1970; NEVER where there is none."""
         import polars as pl
 
-        self.late[name] = np.full(len(self.frame), NEVER)
+        self.late[name], self.skipped[name] = np.full(len(self.frame), NEVER), np.zeros(len(self.frame), bool)
         if name not in self.columns:
             return self.late[name]
         given = self.frame[self.columns[name]]
@@ -273,15 +301,20 @@ class _Reading:
         number = np.where(np.abs(number) >= _SECONDS, number / 1000, number)
         written = texts.str.replace(r"^(\d{4}[-/]\d{2}[-/]\d{2}) ", "${1}T").str.replace_all("/", "-", literal=True)
         zoned = written.str.contains(r"T.*(Z|[+-]\d{2}:?\d{2})$")
-        here, there = written.set(zoned, None), written.set(~zoned, None)
+        short = ~written.str.contains(r"^(\d{4}-|(19|20)\d{6}$|\d{1,2}\.\d{1,2}\.\d{4})")  # years have four digits
+        here, there = written.set(zoned | short, None), written.set(~zoned, None)
         with_zone = there.str.replace("Z$", "+00:00").str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%z", strict=False)
         local = self._local(name, _first_of(here, FORMS))
         zoned_s = with_zone.dt.epoch("s").fill_null(NEVER).to_numpy()
-        plain = np.abs(number) < _SECONDS
+        dates = texts.str.contains(r"^(19|20)\d{6}$").to_numpy()  # 20260131 is a day, not a second
+        plain = (np.abs(number) < _SECONDS) & ~dates
         exact = np.where(plain, np.floor(np.where(plain, number, 0)), zoned_s).astype(np.int64)
         seconds = np.where(exact != NEVER, exact, local)
         self.late[name] = np.where(exact != NEVER, exact, self.late[name])
-        wrong = (texts != "").to_numpy() & (seconds == NEVER)
+        self.skipped[name] &= seconds == NEVER
+        if plain.any():
+            self.guesses.append(f"{self.columns[name]}: plain numbers are seconds since 1970")
+        wrong = (texts != "").to_numpy() & (seconds == NEVER) & ~self.skipped[name]
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
             rule = f"{printable(texts[bad], 40)!r} in {self.columns[name]} is no time such as 2026-01-31T08:00:00"
@@ -297,6 +330,7 @@ class _Reading:
             )
         else:
             early = late = given
+        self.skipped[name] = (given.is_not_null() & early.is_null()).to_numpy()
         found, self.late[name] = (
             np.asarray(one.dt.epoch("s").fill_null(NEVER).to_numpy(), np.int64) for one in (early, late)
         )
@@ -313,17 +347,19 @@ class _Reading:
             return np.asarray(given.dt.total_seconds().fill_null(-1).to_numpy(), np.int64)
         texts = self._texts(name)
         texts = texts.set(texts.str.to_lowercase().is_in(list(_NO_LIMIT)), "")
-        suffix = re.search(r"(?i)(?:[_ (]|(?=raw$))(s|sec|seconds|min|minutes|h|hours|raw)\)?$", column)
+        suffix = _UNIT.search(column)
         per = _PER[suffix[1].lower()] if suffix else 1
         if not per:  # sacct: TimelimitRaw is in minutes, ElapsedRaw in seconds
             per = 60 if name == "limit" else 1
         number = texts.cast(pl.Float64, strict=False) * per
+        number = number.set(number == -per, None)  # -1: not known
+        texts = texts.set(texts.is_in(["-1", "-1.0"]), "")
         parts = [texts.str.extract(_DURATION, group).cast(pl.Int64, strict=False).fill_null(0) for group in range(1, 5)]
         written = parts[0] * 86400 + parts[1] * 3600 + parts[2] * 60 + parts[3]
-        days = [texts.str.extract(_DAYS, group).cast(pl.Int64, strict=False) for group in (1, 2)]
-        matched = texts.str.contains(_DURATION)
-        whole_days = (days[0] * 86400 + days[1] * 3600).fill_null(-1)
-        found = number.fill_null(pl.Series(np.where(matched, written, whole_days), dtype=pl.Float64)).to_numpy()
+        days = [texts.str.extract(_DAYS, group).cast(pl.Int64, strict=False) for group in (1, 2, 3)]
+        whole_days = days[0] * 86400 + days[1] * 3600 + days[2].fill_null(0) * 60
+        clock = written.set(~texts.str.contains(_DURATION), -1)
+        found = number.fill_null(whole_days.cast(pl.Float64)).fill_null(clock.cast(pl.Float64)).to_numpy()
         wrong = (texts != "").to_numpy() & ~((found >= 0) & (found < MOST_S))
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
@@ -331,7 +367,7 @@ class _Reading:
             raise InputError(self.path, bad + 2, rule)
         if number.is_not_null().any() and not suffix:
             self.guesses.append(f"{column}: plain numbers are seconds")
-        seconds: Ints = np.ceil(found).astype(np.int64)
+        seconds: Ints = np.ceil(np.round(found, 6)).astype(np.int64)
         return seconds
 
     def _sizes(self) -> Ints:
@@ -342,9 +378,14 @@ class _Reading:
             self._lacks("size", "how many processors jobs had")
         if name == "nodes":
             self.guesses.append(f"{self.columns[name]}: a job's size is its nodes, as no column has processors")
-        number = self._texts(name).cast(pl.Float64, strict=False).fill_null(0)
-        sizes: Ints = np.asarray(number.cast(pl.Int64, strict=False).fill_null(0).to_numpy(), np.int64)
-        return sizes
+        texts = self._texts(name)
+        number = texts.cast(pl.Float64, strict=False).to_numpy()
+        whole = (number == np.floor(number)) & (np.abs(number) < 2.0**53)
+        if (wrong := (texts != "").to_numpy() & ~whole).any():
+            bad = int(np.flatnonzero(wrong)[0])
+            rule = f"{printable(texts[bad], 40)!r} in {self.columns[name]} is no whole number of processors"
+            raise InputError(self.path, bad + 2, rule)
+        return np.where(whole, number, 0).astype(np.int64)
 
     def _ids(self) -> tuple[Ints, Mask]:
         """Numbers of jobs, from what the table has or by row; and which rows are jobs (`123.batch` is a step)."""
@@ -353,12 +394,17 @@ class _Reading:
         rows = len(self.frame)
         if "id" not in self.columns:
             return np.arange(1, rows + 1), np.ones(rows, bool)
-        texts = self._texts("id")
-        steps = texts.str.contains(r"^\d+(_\d+)?\.").to_numpy()
+        texts = self._texts("id").str.replace(r"^(\d+)\.0$", "${1}")
+        parents = texts.str.extract(r"^(\d+(?:[_+]\d+)?)\.", 1)
+        jobs = ~(parents.is_not_null() & parents.is_in(texts.to_list())).fill_null(value=False).to_numpy()
         number = texts.str.extract(r"^(\d{1,15})$", 1).cast(pl.Int64, strict=False)
-        if number.is_null().any() or number.n_unique() < rows:
-            return np.arange(1, rows + 1), ~steps
-        return np.asarray(number.to_numpy(), np.int64), ~steps
+        own = number.filter(pl.Series(jobs))
+        if own.is_null().any() or own.n_unique() < len(own):
+            self.guesses.append(
+                f"{self.columns['id']}: not a number of its own for each job, so jobs are numbered by row"
+            )
+            return np.arange(1, rows + 1), jobs
+        return np.asarray(number.fill_null(-1).to_numpy(), np.int64), jobs
 
     def _named(self, made: dict[str, Column]) -> dict[str, tuple[str, ...]]:
         """Columns of names become numbers, and the names behind them are kept."""
@@ -376,9 +422,17 @@ class _Reading:
 
     def _statuses(self, made: dict[str, Column]) -> None:
         """States as SWF has them: 1 completed, 0 failed, 5 cancelled, -1 not known."""
-        if "status" in self.columns:
-            first = self._texts("status").str.to_lowercase().str.extract(r"^([a-z_]+)", 1).fill_null("").to_list()
-            made["status"] = np.array([_STATES.get(text, 0 if text else -1) for text in first], np.int64)
+        if found := self._states():
+            made["status"] = np.array([_STATES.get(text, -1) for text in found], np.int64)
+
+    def _states(self) -> list[str]:
+        """The first word of each state; none where there is no such column."""
+        if "status" not in self.columns:
+            return []
+        words: list[str] = (
+            self._texts("status").str.to_lowercase().str.extract(r"^([a-z_]+)", 1).fill_null("").to_list()
+        )
+        return words
 
 
 def _first_of(texts: pl.Series, forms: Sequence[str]) -> pl.Series:

@@ -47,8 +47,7 @@ def _row(name: str, cells: Iterator[str] | Sequence[str]) -> str:
 
 
 def _change(cell: TableCell) -> str:
-    clear = "*" if cell.verdict in ("better", "worse") else ""
-    return f"{clear}{cell.change}"
+    return f"{'*' * cell.clear}{cell.change}"
 
 
 def _about(case: Case) -> str:
@@ -61,7 +60,9 @@ def _note(case: Case, mark: str) -> Iterator[str]:
     if len(case.entries) < 2:
         return
     base = named(case.entries[0].policy, 30)
-    if any(judged(entry) for entry in case.entries):
+    if case.entries[0].unstarted:
+        yield f"{base} left jobs waiting, so nothing is compared with it."
+    elif any(judged(entry) for entry in case.entries):
         yield f"Changes are against {base}; {mark} clear over {named(case.pairing, 30)}."
     else:
         yield f"Changes are against {base}; too few pairs to say what is chance."
@@ -94,6 +95,6 @@ def _html_cell(cell: TableCell) -> str:
     title = "; ".join(filter(None, (cell.exact, cell.paired and f"in pairs {cell.paired}", cell.test)))
     value = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
     if cell.change:
-        colour = {"better": BETTER, "worse": WORSE}.get(cell.verdict, GREY)
+        colour = {"better": BETTER, "worse": WORSE}[cell.verdict] if cell.clear else GREY
         value += f'<br><small style="color: {colour}">{escape(cell.change)}</small>'
     return f'<td title="{escape(title)}" style="text-align: right; vertical-align: top">{value}</td>'

@@ -46,9 +46,10 @@ def drawable(case: Case) -> list[Entry]:
 
 
 def least_wait(case: Case) -> Entry | None:
-    """Of the policies whose starts were kept, the first of them apart, the one with the least mean wait."""
+    """Of the policies whose starts were kept, the first of them apart, the one with the least mean wait; one that never
+    started some jobs only if there is no other."""
     others = [entry for entry in case.entries if entry.schedule is not None][1:]
-    return min(others, key=_mean_wait, default=None)
+    return min(others, key=lambda entry: (bool(entry.unstarted), _mean_wait(entry)), default=None)
 
 
 def _mean_wait(entry: Entry) -> float:
@@ -120,13 +121,14 @@ def _key(drawn: Sequence[Curves]) -> tuple[Key, ...]:
 
 def _changes(case: Case, name: str) -> Picture:
     title = f"Change against {named(case.entries[0].policy)}"
-    caption = "Each mark is a policy's value relative to the baseline, which is the line at 0."
+    caption = "Each mark is how a policy changed a metric against the baseline, which is the line at 0."
     key: tuple[Key, ...] = ()
     if any(judged(entry) for entry in case.entries):
         over = f" over {named(case.pairing)}" if case.pairing else ""
         caption += (
-            f" Bars are confidence intervals of the comparison{over}; filled marks are those whose whole bar lies on"
-            " one side of 0. Hollow ones could not be told from the baseline, or were not compared."
+            f" Marks with bars are of the comparison{over}, and bars its confidence intervals; filled marks are those"
+            " whose whole bar lies on one side of 0. Hollow ones could not be told from the baseline, or were not"
+            " compared."
         )
         key = (
             Key("better", Stroke(BETTER, (), "o")),

@@ -44,8 +44,9 @@ def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:
     many = metrics.get("jobs_unstarted", 0)
     if not many > 0:
         return ""
-    each = f" ({many:,.1f} a run)" if runs > 1 else f" {many:,.0f} of {metrics['jobs']:,.0f} jobs"
-    return f"never started{each if runs == 1 else ' some jobs' + each}"
+    if runs > 1:
+        return f"never started {many * runs:,.0f} of {metrics['jobs'] * runs:,.0f} jobs in {runs:,} runs"
+    return f"never started {many:,.0f} of {metrics['jobs']:,.0f} jobs"
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,9 @@ def _unstarted(cases: Sequence[Case]) -> Iterable[str]:
     for case, entry in found[:MOST_POLICIES]:
         where = f" on {named(case.title)}" if len(cases) > 1 else ""
         rule = "Its numbers are of the others alone, so it is compared with nobody and is best in nothing"
-        if entry is case.entries[0]:
+        if len(case.entries) == 1:
+            rule = "Its numbers are of the others alone"
+        elif entry is case.entries[0]:
             rule = "Its numbers are of the others alone, and it is the baseline: so nobody is compared with it"
         yield f"{named(entry.policy)} {entry.unstarted}{where}. {rule}."
     if len(found) > MOST_POLICIES:
@@ -89,10 +91,11 @@ def _compared(case: Case) -> Iterable[str]:
         yield f"The table has the others: {_names(rest)}."
     if alone := [entry for entry in others if not judged(entry) and not entry.unstarted]:
         yield f"Too little could be compared in pairs for {_names(alone)}, so no statement is made there."
-    were = "policy was" if len(others) == 1 else "policies were"
+    many = sum(not entry.unstarted for entry in others)
+    were = "policy was" if many == 1 else "policies were"
     level = next(100 * found.confidence for entry in others for found in entry.versus.values())
     yield (
-        f"{setting(case)}, {len(others)} {were} compared with {base}. Ranges are {level:g} % intervals over"
+        f"{setting(case)}, {many} {were} compared with {base}. Ranges are {level:g} % intervals over"
         f" {named(case.pairing)}, which speak of this workload and not of others."
     )
 
@@ -134,11 +137,10 @@ def _effects(case: Case, entry: Entry) -> str:
     rest = [(column, found) for column, found in _spoken(entry) if column is not _MEAN_WAIT]
     good, bad = (_moves([f for f in rest if f[1].verdict == each]) for each in ("better", "worse"))
     said = ", but ".join(filter(None, (good, bad)))
-    parts = [f"it {said}"] if said else []
+    parts = [f"{_each(case)}, it {said}."] if said else []
     if _LONGEST.key not in entry.versus and (longest := _longest(case, entry)):
-        parts.append(longest)
-    text = "; ".join(parts)
-    return f"{_each(case)}, {text}." if said else f"{text[:1].upper()}{text[1:]}." if text else ""
+        parts.append(f"{longest[0].upper()}{longest[1:]}.")
+    return " ".join(parts)
 
 
 def _moves(found: Sequence[tuple[Metric, Comparison]]) -> str:
@@ -181,7 +183,8 @@ def _observed(case: Case) -> Iterable[str]:
         shorter = _value(entry, _MEAN_WAIT) < _value(base, _MEAN_WAIT)
         if shorter and change(_value(base, _LONGEST), _value(entry, _LONGEST)) > NOTABLE:
             yield f"{named(entry.policy)} had a lower mean wait than {name}, but {_longest(case, entry)}."
-    yield _no_statistics(case.entries)
+    if not base.unstarted:
+        yield _no_statistics(case.entries)
 
 
 def _least(case: Case, column: Metric) -> str:
@@ -274,6 +277,8 @@ def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
     pairs = [(case, entry) for case in cases for entry in case.entries[1:] if entry.policy == policy]
     known = [by for case, entry in pairs if isfinite(by := moved(case, entry, _MEAN_WAIT.key))]
     lower = sum(value < 0 for value in known)
+    if not known:
+        return f"{named(policy)} could be compared with {base} in no case."
     return f"The mean wait under {named(policy)} was lower than under {base} in {lower} of {len(known)} cases."
 
 

@@ -37,6 +37,8 @@ class TableCell:
     """The change pair by pair, with its interval; empty where there is none."""
     verdict: str = ""
     """Of that comparison."""
+    clear: bool = False
+    """Whether that comparison says of the change of the value that it is no chance."""
     test: str = ""
     """Number of pairs, p-values and effect of that comparison."""
 
@@ -76,6 +78,12 @@ def paired(entry: Entry, key: str) -> Comparison | None:
     """The comparison with the baseline pair by pair; None where it has no interval."""
     found = entry.versus.get(key)
     return found if found and isfinite(found.low) and isfinite(found.high) else None
+
+
+def agreed(by: float, found: Comparison) -> str:
+    """The verdict of the pairs, for a place that shows the change of the values alone: "unclear" where that goes the
+    other way."""
+    return found.verdict if by * found.change > 0 else "unclear"
 
 
 def in_pairs(found: Comparison | None) -> str:
@@ -124,6 +132,7 @@ def _cell(case: Case, entry: Entry, column: Metric, value: float, text: str, bes
         change="" if entry is case.entries[0] or not isfinite(by) else percent(by),
         paired=in_pairs(found),
         verdict=found.verdict if found else "",
+        clear=found is not None and agreed(by, found) != "unclear",
         test=_test(found),
     )
 
@@ -158,7 +167,7 @@ def _changes(case: Case, policies: Sequence[str], column: Metric) -> tuple[Table
         entry = entries.get(policy)
         by, found = (moved(case, entry, column.key), paired(entry, column.key)) if entry else (nan, None)
         if isfinite(by):
-            verdict, over = (found.verdict, f"{in_pairs(found)} over {case.pairing}") if found else ("", "")
+            verdict, over = (agreed(by, found), f"{in_pairs(found)} over {case.pairing}") if found else ("", "")
             cells.append(TableCell("", repr(by), over, change=percent(by), verdict=verdict))
         else:
             cells.append(TableCell(DASH, exact=entry.unstarted if entry else ""))
