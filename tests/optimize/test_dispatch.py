@@ -184,7 +184,7 @@ def test_pairs(seed: int) -> None:
 @pytest.mark.parametrize("model", ["pcp21", "pcp21s"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_looking_for_room_finds_the_same_plan(seed: int, model: str) -> None:
-    problem = random_dispatch(Random(seed), 5)
+    problem = random_dispatch(Random(seed), 4)
     for pairs in (False, True):
         blind, seen = (
             solve_dispatch(problem, model, Limits(100, 100), solver="cp", pairs=pairs, look=look)
