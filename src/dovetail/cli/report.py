@@ -32,7 +32,7 @@ def report_command(
     for note in shown.notes:
         say(note)
     told(out, as_json)
-    end((f"{entry.policy} ({case.title})", entry.unstarted) for case in shown.cases for entry in case.entries)
+    end(shown.unstarted)
 
 
 def told(out: Path, as_json: bool) -> None:

@@ -103,7 +103,7 @@ def results_command(
             print_json(
                 {**where, "policy": entry.policy, "runs": entry.runs, "metrics": entry.metrics, "versus": versus}
             )
-    end((f"{entry.policy} ({case.title})", entry.unstarted) for case in shown.cases for entry in case.entries)
+    end(shown.unstarted)
 
 
 def _show_case(case: Case) -> None:

@@ -161,3 +161,8 @@ class Content:
     """Whom the logs ask to acknowledge."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Versions and hashes, for the foot of the page."""
+
+    @property
+    def unstarted(self) -> list[tuple[str, str]]:
+        """Each policy of each case, and how many jobs it left waiting, in words."""
+        return [(f"{entry.policy} ({case.title})", entry.unstarted) for case in self.cases for entry in case.entries]

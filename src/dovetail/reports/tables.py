@@ -65,7 +65,7 @@ class Table:
 
 def judged(entry: Entry) -> bool:
     """Whether a policy was compared with the baseline on enough pairs to say anything."""
-    return any(isfinite(found.low) and isfinite(found.high) for found in entry.versus.values())
+    return any(paired(entry, key) for key in entry.versus)
 
 
 def moved(case: Case, entry: Entry, key: str) -> float:
