@@ -155,6 +155,7 @@ def test_who_still_runs_has_no_end_whatever_elapsed_says(tmp_path: Path) -> None
         (["1.0", "2.0"], [1, 2]),  # what pandas makes of numbers with a gap among them
         (["123.srv", "124.srv"], [1, 2]),  # PBS: numbered by row
         (["101", "101.batch"], [101]),
+        (["101", "101.0", "102"], [101, 102]),  # the first step of srun, not 101 as pandas writes it
         (["101_1", "101_1.0"], [1]),
         (["7+0", "7+0.batch"], [1]),
         (["5", "5"], [1, 2]),

@@ -201,8 +201,8 @@ class _Reading:
         if "submit" not in columns and not {"start", "wait"} <= columns.keys():
             self._lacks("submit", "when jobs were submitted")
         size = self._sizes()
-        submit, start, end = (self._instants(name) for name in ("submit", "start", "end"))
-        runtime, wait, limit = (self._durations(name) for name in ("runtime", "wait", "limit"))
+        submit, start, end = (self._instants(name) for name in TIMES)
+        wait, runtime, limit = (self._durations(name) for name in _TIMED)
         repeated = sum(
             int((early != self.late[name]).sum()) for name, early in zip(TIMES, (submit, start, end), strict=True)
         )
@@ -275,6 +275,13 @@ class _Reading:
         have = ", ".join(printable(one, 30) for one in self.frame.columns[:30])
         raise InputError(self.path, 1, f"no column says {what}. It has {have}; name one: --columns {name}=COLUMN")
 
+    def _refuse(self, name: str, texts: pl.Series, wrong: Mask, what: str) -> None:
+        """InputError for the first value of a column that is there and is not what it should be."""
+        bad = np.flatnonzero(wrong & (texts != "").to_numpy())
+        if len(bad):
+            rule = f"{printable(texts[int(bad[0])], 40)!r} in {self.columns[name]} is no {what}"
+            raise InputError(self.path, int(bad[0]) + 2, rule)
+
     def _texts(self, name: str) -> pl.Series:
         """A column as texts without blanks around them; empty where there is nothing."""
         import polars as pl
@@ -314,11 +321,8 @@ class _Reading:
         self.skipped[name] &= seconds == NEVER
         if plain.any():
             self.guesses.append(f"{self.columns[name]}: plain numbers are seconds since 1970")
-        wrong = (texts != "").to_numpy() & (seconds == NEVER) & ~self.skipped[name]
-        if wrong.any():
-            bad = int(np.flatnonzero(wrong)[0])
-            rule = f"{printable(texts[bad], 40)!r} in {self.columns[name]} is no time such as 2026-01-31T08:00:00"
-            raise InputError(self.path, bad + 2, rule)
+        wrong = (seconds == NEVER) & ~self.skipped[name]
+        self._refuse(name, texts, wrong, "time such as 2026-01-31T08:00:00")
         return seconds
 
     def _local(self, name: str, given: pl.Series) -> Ints:
@@ -360,11 +364,8 @@ class _Reading:
         whole_days = days[0] * 86400 + days[1] * 3600 + days[2].fill_null(0) * 60
         clock = written.set(~texts.str.contains(_DURATION), -1)
         found = number.fill_null(whole_days.cast(pl.Float64)).fill_null(clock.cast(pl.Float64)).to_numpy()
-        wrong = (texts != "").to_numpy() & ~((found >= 0) & (found < MOST_S))
-        if wrong.any():
-            bad = int(np.flatnonzero(wrong)[0])
-            rule = f"{printable(texts[bad], 40)!r} in {column} is no duration such as 3600 or 1-02:03:04"
-            raise InputError(self.path, bad + 2, rule)
+        wrong = ~((found >= 0) & (found < MOST_S))
+        self._refuse(name, texts, wrong, "duration such as 3600 or 1-02:03:04")
         if number.is_not_null().any() and not suffix:
             self.guesses.append(f"{column}: plain numbers are seconds")
         seconds: Ints = np.ceil(np.round(found, 6)).astype(np.int64)
@@ -381,10 +382,7 @@ class _Reading:
         texts = self._texts(name)
         number = texts.cast(pl.Float64, strict=False).to_numpy()
         whole = (number == np.floor(number)) & (np.abs(number) < 2.0**53)
-        if (wrong := (texts != "").to_numpy() & ~whole).any():
-            bad = int(np.flatnonzero(wrong)[0])
-            rule = f"{printable(texts[bad], 40)!r} in {self.columns[name]} is no whole number of processors"
-            raise InputError(self.path, bad + 2, rule)
+        self._refuse(name, texts, ~whole, "whole number of processors")
         return np.where(whole, number, 0).astype(np.int64)
 
     def _ids(self) -> tuple[Ints, Mask]:
@@ -394,10 +392,10 @@ class _Reading:
         rows = len(self.frame)
         if "id" not in self.columns:
             return np.arange(1, rows + 1), np.ones(rows, bool)
-        texts = self._texts("id").str.replace(r"^(\d+)\.0$", "${1}")
+        texts = self._texts("id")
         parents = texts.str.extract(r"^(\d+(?:[_+]\d+)?)\.", 1)
         jobs = ~(parents.is_not_null() & parents.is_in(texts.to_list())).fill_null(value=False).to_numpy()
-        number = texts.str.extract(r"^(\d{1,15})$", 1).cast(pl.Int64, strict=False)
+        number = texts.str.extract(r"^(\d{1,15})(?:\.0)?$", 1).cast(pl.Int64, strict=False)
         own = number.filter(pl.Series(jobs))
         if own.is_null().any() or own.n_unique() < len(own):
             self.guesses.append(
