@@ -224,8 +224,7 @@ def parse_filter(text: str) -> Callable[[Workload], Workload]:
         return chosen.apply
     setting, _, value = rest.partition("=")
     if setting not in chosen.settings:
-        valid = ", ".join(chosen.settings) or "none"
-        raise SettingError(f"filter {name!r} has no setting {setting!r}; valid: {valid}, as name:setting=value")
+        raise SettingError(f"filter {name}: {unknown('setting', setting, chosen.settings)}")
     try:
         return partial(chosen.apply, **{setting: chosen.settings[setting](value)})
     except ValueError as error:
