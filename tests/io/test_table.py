@@ -255,3 +255,18 @@ def test_a_bar_in_the_name_of_a_job_shifts_nothing(tmp_path: Path) -> None:
     nameless = text.replace("|JobName", "")
     with pytest.raises(InputError, match=r"sacct.txt:2: 9 fields where the first line names 7: a bar in a name\?"):
         read_any(write(tmp_path / "sacct.txt", nameless))
+
+
+def test_a_table_without_limits_is_told_how_to_be_replayed(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{n},{1.7e9 + 60 * n:.0f},{1.7e9 + 60 * n + 9:.0f},{1.7e9 + 60 * n + 99:.0f},4\n" for n in range(50)
+    )
+    table = write(tmp_path / "own.csv", f"JobID,Submit,Start,End,NCPUS\n{rows}")
+    out = tmp_path / "own.parquet"
+    done = run("workload", "import", table, "-o", out, "--processors", "8")
+    command = done.stderr.partition("dovetail compare ")[2].split()
+    assert run("replay", out).returncode == 2
+    assert " ".join(command[4:]) in run("replay", out).stderr
+    page = run("compare", *command, "--no-open", "-o", tmp_path / "page.html")
+    assert page.returncode == 0, page.stderr
+    assert "limit " not in done.stdout.partition("own: 50 jobs")[2]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from dovetail.model.workload import Workload
     from dovetail.reports.page_data import Case
 
+WITHOUT_LIMITS: Final = "--filter limit_from_runtime --filter standard --estimate runtime"
+"""How a log without limits is replayed: its run times are known beforehand."""
 JOBS: Final = "The jobs"
 MACHINE: Final = "The machine"
 DECISIONS: Final = "Decisions"
@@ -144,9 +146,13 @@ def nodes_named(name: str | None, processors: int | None = None) -> Cluster | No
 
 def need_jobs(workload: Workload) -> None:
     """There is nothing to replay without jobs: say where they went."""
+    from dovetail.workloads.filters import NO_LIMIT
+
     if not len(workload):
         gone = "; ".join(f"{count:,}: {reason}" for reason, count in workload.set_aside.counts().items())
-        raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'})")
+        lacks = workload.set_aside.reasons and NO_LIMIT in workload.set_aside.reasons
+        hint = f"; if the log knows no limits: {WITHOUT_LIMITS}" if lacks else ""
+        raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'}){hint}")
     if workload.processors < 1:
         raise SettingError(f"{workload.name} does not say how large its machine is: give --processors or --cluster")
 

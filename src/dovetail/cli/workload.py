@@ -10,6 +10,7 @@ import typer
 
 from dovetail.cli import screen
 from dovetail.cli.prepare import (
+    WITHOUT_LIMITS,
     ClusterName,
     Filters,
     Json,
@@ -88,7 +89,7 @@ def _facts(workload: Workload) -> dict[str, Any]:
         "users": len(np.unique(workload["user"])) if "user" in workload else 0,
         "size_processors": spread(workload.size),
         "runtime_s": spread(workload.runtime),
-        "limit_s": spread(workload.limit),
+        "limit_s": spread(workload.limit[workload.limit > 0]),
         "limit_used_share": spread(used),
         "acknowledge": past.acknowledge,
     }
@@ -204,7 +205,8 @@ def import_command(
         return
     _show(facts)
     policies = "recorded easy" if int(workload.get("wait").min()) >= 0 else "easy"
-    say(f"wrote {out}. What another policy would have made of it: dovetail compare {out} {policies} sjf-easy")
+    limits = "" if bool((workload.limit > 0).any()) else f" {WITHOUT_LIMITS}"
+    say(f"wrote {out}. What another policy would have made of it: dovetail compare {out} {policies} sjf-easy{limits}")
 
 
 @app.command("convert", cls=screen.Grouped)

@@ -87,9 +87,12 @@ def under_cap(workload: Workload, cap: PowerCap) -> Workload:
     return workload.take(cap.draws(workload) <= room, "draws more than the power cap leaves")
 
 
+NO_LIMIT: Final = "no requested time"
+
+
 def known_limit(workload: Workload) -> Workload:
     """Drop a job without a requested time."""
-    return workload.take(workload.limit > 0, "no requested time")
+    return workload.take(workload.limit > 0, NO_LIMIT)
 
 
 def limit_from_runtime(workload: Workload, *, source: str = "runtime") -> Workload:
