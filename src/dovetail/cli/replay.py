@@ -89,7 +89,7 @@ def replay_command(
     from dovetail.units import parse_duration
     from dovetail.workloads.filters import under_cap
 
-    policies = [policy_named(name) for name in policy or ["easy"]]
+    policies = sorted((policy_named(name) for name in policy or ["easy"]), key=lambda one: not one.from_record)
     try:
         every_s = parse_duration(every)
     except ValueError as error:
@@ -310,13 +310,14 @@ def _table(rows: list[dict[str, Any]]) -> None:
     table = prepare.new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
     first = rows[0]["metrics"]
     entire = [row for row in rows if not row["metrics"]["jobs_unstarted"]]
-    best = {key: min((row["metrics"][key] for row in entire), default=nan) for key in _SHOWN}
+    contend = [row for row in entire if "rules_broken" not in row["metrics"]]
+    best = {key: min((row["metrics"][key] for row in contend), default=nan) for key in _SHOWN}
     for row in rows:
         cells = [_name(row)]
         for key in _SHOWN:
             value = row["metrics"][key]
             text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
-            if len(entire) > 1 and row in entire and value == best[key]:
+            if len(contend) > 1 and row in contend and value == best[key]:
                 text = f"[bold green]*{text}[/]"
             if row is not rows[0] and first[key] and row in entire and rows[0] in entire:
                 text += f"\n{100 * (value / first[key] - 1):+.1f} %"
@@ -406,12 +407,13 @@ def _filled(
 def _name(row: dict[str, Any]) -> str:
     from rich.markup import escape
 
-    from dovetail.reports.page_data import unstarted
+    from dovetail.reports.page_data import Entry
     from dovetail.units import printable
 
-    left = unstarted(row["metrics"]).replace("started ", "started\n")
+    entry = Entry(row["policy"], row["metrics"])
+    note = entry.note.replace("started ", "started\n").replace("; ", ";\n")
     name = escape(printable(row["policy"], 40)) + (" *" if row["clairvoyant"] else "")
-    return f"{name}\n[red]{left}[/]" if left else name
+    return f"{name}\n[{'red' if entry.unstarted else 'dim'}]{note}[/]" if note else name
 
 
 def _percent(share: float) -> str:

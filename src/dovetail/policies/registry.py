@@ -86,7 +86,8 @@ def names() -> list[str]:
     """All names, and how each kind of policy is written with its settings, for help and messages."""
     kinds: dict[type, str] = {}
     for name, one in named().items():
-        kinds.setdefault(type(one), f"{name.partition(':')[0]}:{_written(one)}")
+        if settings_of(one):
+            kinds.setdefault(type(one), f"{name.partition(':')[0]}:{_written(one)}")
     plain = (name for name in named() if ":" not in name)
     return [*plain, *aliases(), *kinds.values(), "path/to/file.py:Name"]
 

@@ -214,7 +214,8 @@ class Study(_Part):
     @property
     def base(self) -> str:
         """The policy that others are compared with."""
-        return self.baseline or self.policies[0]
+        record = (name for name in self.policies if policy_named(name).from_record)
+        return self.baseline or next(record, self.policies[0])
 
     @property
     def every_s(self) -> int:
