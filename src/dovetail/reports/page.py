@@ -44,6 +44,8 @@ class Section:
     plain: Table
     expert: Table
     base: str
+    against: bool
+    """Whether values can be set against the baseline's: it started all jobs."""
     pairing: str
     compared: bool
     confidence: str
@@ -152,6 +154,7 @@ def _section(at: int, case: Case) -> Section:
         plain=plain,
         expert=expert,
         base=named(case.entries[0].policy) if case.entries else "",
+        against=bool(case.entries) and not case.entries[0].unstarted,
         pairing=named(case.pairing) or "pairs",
         compared=compared,
         confidence=f"{100 * comparisons[0].confidence:g} %" if comparisons else "",
