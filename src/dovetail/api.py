@@ -112,11 +112,13 @@ def prepare(
 
 
 def write(what: Workload | Schedule, path: str | Path, note: str = "") -> None:
-    """Write a workload or a schedule: Parquet if the file is called .parquet, else SWF, packed as its name says.
-    The SWF of a schedule has the simulated waits in place of the recorded ones.
+    """Write a workload or a schedule: Parquet or CSV if the file is called so, a schedule as a Perfetto trace if that
+    is .perfetto.json or .perfetto.json.gz, else SWF, packed as its name says. The SWF of a schedule has the simulated
+    waits in place of the recorded ones.
 
         dt.write(log, "log.parquet")
         dt.write(dt.replay(log, "easy"), "easy.swf.gz")
+        dt.write(dt.replay(log, "easy"), "easy.perfetto.json.gz")
     """
     from dovetail.io import write as files
 

@@ -56,9 +56,16 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def opened(
-    browser: Browser, file: Path, width: int = 1280, height: int = 900, before: str = "", **settings: Any
+    browser: Browser,
+    file: Path,
+    width: int = 1280,
+    height: int = 900,
+    before: str = "",
+    fragment: str = "",
+    **settings: Any,
 ) -> Iterator[Seen]:
-    """A file on the screen. Nothing is forbidden, only written down. `before` runs before the page's own script."""
+    """A file on the screen. Nothing is forbidden, only written down. `before` runs before the page's own script;
+    `fragment` is the part of the address that begins with #."""
     page = browser.new_page(viewport={"width": width, "height": height}, **settings)
     seen = Seen(page)
     own = file.resolve().as_uri()
@@ -68,7 +75,7 @@ def opened(
             seen.complaints.append(said.text)
 
     def on_request(request: Request) -> None:
-        if request.url != own:
+        if request.url.partition("#")[0] != own:
             seen.requests.append(request.url)
 
     def on_dialog(dialog: Dialog) -> None:
@@ -82,7 +89,7 @@ def opened(
     if before:
         page.add_init_script(before)
     try:
-        page.goto(own)
+        page.goto(own + fragment)
         yield seen
     finally:
         page.close()

@@ -133,6 +133,71 @@ def test_all_jobs_in_view_are_drawn(seen: Seen) -> None:
         assert text == f"In view: {shown}, {count:,} jobs running."
 
 
+def address(seen: Seen) -> str:
+    """What the address says once it has followed; it waits for that a moment."""
+    seen.page.wait_for_timeout(500)
+    return str(seen.page.evaluate("location.hash"))
+
+
+def test_the_address_opens_the_same_view(seen: Seen, browser: Browser, tmp_path: Path) -> None:
+    assert address(seen) == ""  # nobody has moved yet
+    seen.page.locator('[data-part="chart"]').select_option(label="paused")
+    seen.page.locator('[data-part="colour"]').select_option("user")
+    zoom_in(seen, 2)
+    seen.page.locator('[data-part="picture"]').press("Shift+ArrowUp")
+    job = in_view(seen, paused(SCHEDULE), 1)[0]
+    seen.page.mouse.click(*where(seen, int(SCHEDULE.workload["id"][job])))
+    settle(seen)
+    said, shown, details = address(seen), view(seen), tip(seen)
+    assert said.startswith("#gantt&policy=paused&from=")
+    assert said.endswith(f"&colour=user&job={SCHEDULE.workload['id'][job]}")
+    with opened(browser, written(tmp_path, CHARTS), fragment=said) as other:
+        ready(other)
+        assert {name: round(value) for name, value in view(other).items()} == {k: round(v) for k, v in shown.items()}
+        assert tip(other) == details
+        assert details["Job"] == str(SCHEDULE.workload["id"][job])
+        assert other.page.locator('[data-part="chart"]').input_value() == "paused"
+        assert other.page.locator('[data-part="colour"]').input_value() == "user"
+        assert "under paused" in other.page.locator('[data-part="about"]').inner_text()
+        # Another address in the same window.
+        other.page.evaluate("location.hash = '#gantt&policy=first+come&from=5000&to=9000'")
+        settle(other)
+        assert (view(other)["from"], view(other)["to"]) == (5000, 9000)
+        assert "under first come" in other.page.locator('[data-part="about"]').inner_text()
+        assert tip(other) == {}
+        assert other.is_quiet(), other
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["#gantt", "#gantt&", "#gantt&policy=%3Cimg%20src=x%3E&from=a&to=1e999&job=-1&colour=red", "#other&from=1&to=2"],
+)
+def test_an_address_that_makes_no_sense_opens_the_usual_view(browser: Browser, tmp_path: Path, said: str) -> None:
+    page = written(tmp_path, CHARTS)
+    with opened(browser, page) as usual, opened(browser, page, fragment=said) as other:
+        ready(usual)
+        ready(other)
+        assert view(other) == view(usual)
+        assert (
+            other.page.locator('[data-part="about"]').inner_text()
+            == usual.page.locator('[data-part="about"]').inner_text()
+        )
+        assert other.is_quiet(), other
+
+
+def test_a_link_to_the_view_is_copied(browser: Browser, tmp_path: Path) -> None:
+    page = written(tmp_path, CHARTS)
+    with opened(browser, page) as seen:
+        seen.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        ready(seen)
+        zoom_in(seen, 1)
+        seen.page.locator('[data-do="link"]').click()
+        seen.page.get_by_text("Copied.").wait_for()
+        copied = seen.page.evaluate("navigator.clipboard.readText()")
+        assert copied.startswith(f"{page.resolve().as_uri()}#gantt&policy=first+come&from=")
+        assert copied == seen.page.evaluate("location.href")
+
+
 def test_hostile_names_stay_text(seen: Seen) -> None:
     named = {int(SCHEDULE.workload["name"][job]): job for job in in_view(seen, SCHEDULE, 40)}
     assert set(named) == {0, 1, 2, 3}

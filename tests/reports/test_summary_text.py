@@ -7,8 +7,9 @@ from math import nan
 
 import pytest
 
+from dovetail.reports import summary_text
 from dovetail.reports.page_data import Case, Content, Entry
-from dovetail.reports.summary_text import setting, summary
+from dovetail.reports.summary_text import setting
 from tests.reports.contents import case, compared, entry, page
 
 BASE = {"mean_wait_s": 6840.0, "max_wait_s": 262194.0, "bsld": 92.7, "awf_s": 75574.0, "p2sf_s": 140658.6}
@@ -16,6 +17,10 @@ BASE = {"mean_wait_s": 6840.0, "max_wait_s": 262194.0, "bsld": 92.7, "awf_s": 75
 
 def scaled(**by: float) -> dict[str, float]:
     return {key: value * by.get(key, 1.0) for key, value in BASE.items()}
+
+
+def summary(content: Content) -> tuple[str, ...]:
+    return summary_text.summary(content).sentences
 
 
 def told(*entries: Entry) -> list[str]:
@@ -92,7 +97,7 @@ def test_jobs_that_never_started_are_said_first_and_nothing_is_won_by_them() -> 
 def test_pairs_without_an_interval_say_nothing() -> None:
     few = {"bsld": compared(-0.3, "unclear", nan)}
     sentences = told(entry("a", scaled(bsld=0.7), few))
-    assert sentences[0].endswith("2 policies were replayed; changes are against easy.")
+    assert any(text.endswith("2 policies were replayed; changes are against easy.") for text in sentences)
     assert "no statistical statement is made" in sentences[-1]
     assert not JUDGES.search(" ".join(sentences))
 
@@ -105,7 +110,7 @@ def test_nothing_to_pair_is_said() -> None:
 def test_one_replay_makes_no_statistical_statement() -> None:
     plain = [Entry("easy", BASE), Entry("a", scaled(mean_wait_s=0.8, max_wait_s=7.5)), Entry("b", scaled(bsld=0.5))]
     sentences = summary(page(case(plain, pairing="")))
-    assert sentences[1] == "The mean wait was least under a: 1 h 31 m, 20 % less than under easy (1 h 54 m)."
+    assert sentences[0] == "The mean wait was least under a: 1 h 31 m, 20 % less than under easy (1 h 54 m)."
     assert sentences[2] == "As to other metrics, least was the mean bounded slowdown under b."
     assert sentences[3] == (
         "a had a lower mean wait than easy, but its longest wait was 7.5 times as long (22 d 18 h, not 3 d)."
@@ -130,7 +135,7 @@ def test_means_over_runs_without_pairs() -> None:
 
 def test_one_policy_alone() -> None:
     sentences = summary(page(case([Entry("easy", {**BASE, "utilization": 0.6856, "awf_s": nan})])))
-    assert sentences[1] == "The mean wait was 1 h 54 m, the longest wait was 3 d and the utilisation was 68.6 %."
+    assert sentences[0] == "The mean wait was 1 h 54 m, the longest wait was 3 d and the utilisation was 68.6 %."
     assert sentences[2] == "There is no other policy to compare it with."
 
 
@@ -144,6 +149,7 @@ def test_several_cases_count_verdicts() -> None:
     plain = case([entry("easy", BASE), entry("a", scaled(mean_wait_s=0.1))], "D", pairing="")
     cases = (one("A", "better", "worse"), one("B", "better", "unclear"), one("C", "unclear", "worse"), plain)
     assert summary(page(*cases)) == (
+        "The mean wait under a was lower than under easy in 1 of 4 cases.",
         "2 policies were compared with easy in 4 cases, on A, B, C and D; brackets count the cases in which paired"
         " comparisons say so.",
         "Against easy, a was better in the mean wait (2 of 3), but worse in the unfairness measure P2SF (2 of 3).",
@@ -152,13 +158,24 @@ def test_several_cases_count_verdicts() -> None:
     )
 
 
+def test_the_headline_of_several_cases_says_in_how_many_it_is_clear() -> None:
+    verdicts = (("A", 0.9, "better"), ("B", 0.8, "unclear"), ("C", 1.1, "better"))
+    cases = [
+        case([entry("easy", BASE), entry("a", scaled(mean_wait_s=by), {"mean_wait_s": compared(-0.1, verdict)})], trace)
+        for trace, by, verdict in verdicts
+    ]
+    found = summary_text.summary(page(*cases))
+    assert found.headline == "The mean wait under a was lower than under easy in 2 of 3 cases, clearly so in 1."
+    assert not found.warnings
+
+
 def test_several_cases_without_comparisons() -> None:
     low, high = scaled(mean_wait_s=0.5), scaled(mean_wait_s=2)
     cases = [
         case([Entry("easy", BASE), Entry("a", found)], trace, pairing="") for trace, found in (("A", low), ("B", high))
     ]
     sentences = summary(page(*cases))
-    assert sentences[1] == "The mean wait under a was lower than under easy in 1 of 2 cases."
+    assert sentences[0] == "The mean wait under a was lower than under easy in 1 of 2 cases."
     assert sentences[2].startswith(
         "Each policy was replayed once, with too little to compare in pairs: no statistical statement"
     )

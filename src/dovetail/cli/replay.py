@@ -110,6 +110,9 @@ def replay_command(
     out: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write each schedule to this folder, as SWF and Parquet.")
     ] = None,
+    perfetto: Annotated[
+        bool, typer.Option("--perfetto", help="Write them as traces for ui.perfetto.dev too; needs --out.")
+    ] = False,
     wide: screen.Wide = False,
     as_json: prepare.Json = False,
 ) -> None:
@@ -129,6 +132,8 @@ def replay_command(
         raise SettingError(f"--every: {error}") from error
     if fair_starts and feedback:
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
+    if perfetto and out is None:
+        raise SettingError("--perfetto needs --out: the folder to write the traces to")
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     nodes = prepare.nodes_named(cluster, processors)
@@ -164,7 +169,7 @@ def replay_command(
             if as_json:
                 prepare.print_json(row)
             if out is not None:
-                _write(schedule, out, written, as_json)
+                _write(schedule, out, written, perfetto, as_json)
         if not as_json:
             _table(rows, workload, wide)
             if nodes is not None:
@@ -428,17 +433,19 @@ def _percent(share: float) -> str:
     return f"{100 * share:,.1f} %"
 
 
-def _write(schedule: Schedule, out: Path, written: set[str], quiet: bool) -> None:
+def _write(schedule: Schedule, out: Path, written: set[str], perfetto: bool, quiet: bool) -> None:
     """Write under a name that no other schedule of this command has (`written`): traces may share a file name."""
-    from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
+    from dovetail.io.write import write
 
     out.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]
     if stem in written:
         stem = next(f"{stem}.{n}" for n in itertools.count(2) if f"{stem}.{n}" not in written)
     written.add(stem)
-    swf, parquet = out / f"{stem}.swf.gz", out / f"{stem}.parquet"
-    write_schedule_swf(schedule, swf)
-    write_schedule_parquet(schedule, parquet)
+    files = [
+        out / f"{stem}{suffix}" for suffix in (".swf.gz", ".parquet", *([".perfetto.json.gz"] if perfetto else []))
+    ]
+    for file in files:
+        write(schedule, file)
     if not quiet:
-        prepare.say(f"wrote {swf} and {parquet}")
+        prepare.say(f"wrote {', '.join(map(str, files[:-1]))} and {files[-1]}")

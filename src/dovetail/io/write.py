@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dovetail.errors import SettingError
 from dovetail.io.parquet import write_parquet
+from dovetail.io.perfetto import SUFFIXES, write_perfetto
 from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
 from dovetail.io.streams import beside
 from dovetail.io.swf import write_swf
@@ -13,10 +15,17 @@ from dovetail.model.workload import Workload
 
 
 def write(what: Workload | Schedule, path: str | Path, note: str = "") -> None:
-    """Write a workload or a schedule: Parquet or CSV if the file is to be called so, else SWF, packed as its name says.
-    `note`: a line for the header of a workload's SWF."""
+    """Write a workload or a schedule: Parquet or CSV if the file is to be called so, a schedule as a Perfetto trace if
+    that is .perfetto.json or .perfetto.json.gz, else SWF, packed as its name says. `note`: a line for the header of a
+    workload's SWF."""
     parquet = Path(path).suffix == ".parquet"
-    if Path(path).suffix == ".csv":
+    if Path(path).name.endswith(SUFFIXES):
+        if not isinstance(what, Schedule):
+            raise SettingError(
+                f"{Path(path).name}: a Perfetto trace shows a schedule, and this is a workload: replay it first"
+            )
+        write_perfetto(what, path)
+    elif Path(path).suffix == ".csv":
         _write_csv(what, Path(path))
     elif isinstance(what, Schedule):
         (write_schedule_parquet if parquet else write_schedule_swf)(what, path)

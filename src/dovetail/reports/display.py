@@ -92,7 +92,7 @@ def _html_rows(table: Table) -> Iterator[str]:
 
 
 def _html_cell(cell: TableCell) -> str:
-    title = "; ".join(filter(None, (cell.exact, cell.paired and f"in pairs {cell.paired}", cell.test)))
+    title = "; ".join(filter(None, (cell.exact, cell.paired and f"in pairs {cell.paired} {cell.range}", cell.test)))
     value = f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
     if cell.change:
         colour = {"better": BETTER, "worse": WORSE}[cell.verdict] if cell.clear else GREY

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite
 
 from dovetail.metrics.catalog import metric_of
 from dovetail.reports import estimate_figures, tradeoff_figures
 from dovetail.reports.columns import named, shared
 from dovetail.reports.curves import DAY, HOUR, WEEK, Curves, curves
+from dovetail.reports.dark import themed_svg
 from dovetail.reports.line_figures import ALL_AREA, ALL_JOBS, busy_figure, queue_figure, wait_area_figure, waits_figure
 from dovetail.reports.page_data import Case, Entry
 from dovetail.reports.panel_figures import FEW, MOST_ROWS, changed, changes_figure, wait_map_figure
@@ -36,6 +37,10 @@ class Picture:
     svg: str
     key: tuple[Key, ...] = ()
     wide: bool = False
+    kind: str = ""
+    """For the style sheet, where a picture needs rules of its own."""
+    expert: bool = False
+    """Whether it takes more than the words below it to read it."""
 
 
 def drawable(case: Case) -> list[Entry]:
@@ -78,7 +83,7 @@ def pictures(case: Case, name: str) -> list[Picture]:
                 _wait_map(case, drawn, f"{name}-map"),
             ]
         made += _estimates(case, f"{name}-said")
-    return made
+    return [replace(picture, svg=themed_svg(picture.svg, picture.kind == "matrix")) for picture in made]
 
 
 def _estimates(case: Case, name: str) -> list[Picture]:
@@ -141,7 +146,7 @@ def _changes(case: Case, name: str) -> Picture:
     if len(case.entries) > 1 + MOST_ROWS:
         caption += f" Of {len(case.entries) - 1} policies the first {MOST_ROWS} are drawn; the table has all."
     caption += _left_out(case)
-    return Picture(title, caption, svg(changes_figure(case), name, title), key, wide=True)
+    return Picture(title, caption, svg(changes_figure(case), name, title), key, wide=True, expert=True)
 
 
 def _matrix(case: Case, name: str) -> Picture:
@@ -154,7 +159,8 @@ def _matrix(case: Case, name: str) -> Picture:
         caption += (
             f" Of {len(case.entries)} policies the first {tradeoff_figures.MOST_NAMED} are drawn; the table has all."
         )
-    return Picture(title, caption + _left_out(case), svg(tradeoff_figures.matrix_figure(case), name, title), wide=True)
+    drawn = svg(tradeoff_figures.matrix_figure(case), name, title)
+    return Picture(title, caption + _left_out(case), drawn, wide=True, kind="matrix", expert=True)
 
 
 def _front(case: Case, name: str) -> Picture:
@@ -172,9 +178,8 @@ def _front(case: Case, name: str) -> Picture:
         Key("on the front", Stroke(BETTER, (), "o")),
         Key("beaten in both", Stroke(GREY, (), "o"), hollow=True),
     )
-    return Picture(
-        title, caption + _left_out(case), svg(tradeoff_figures.front_figure(case), name, title), key, wide=True
-    )
+    drawn = svg(tradeoff_figures.front_figure(case), name, title)
+    return Picture(title, caption + _left_out(case), drawn, key, wide=True, expert=True)
 
 
 def _left_out(case: Case) -> str:

@@ -2,17 +2,19 @@
 // Names in the data are foreign text. They reach the page through textContent and fillText only.
 
 const RIGHT = 16, STRIP = 52, QUEUE_TOP = 18, BUSY_TOP = 92, TOP = 166, AXIS = 40; // CSS pixels
+const NARROW = 600; // CSS pixels: a picture that has no room for the names of kinds of nodes
 const SHORTEST = 10; // seconds: the closest zoom
+const SECOND = ["Name", "Submitted", "Started", "Limit"]; // columns of the list of jobs that a phone has no room for
 const REACH = 3; // pixels around the pointer: jobs thinner than a pixel can be met too
 
 const within = (value, low, high) => Math.max(Math.min(value, high), low);
 const peakOf = (values) => values.reduce((a, b) => Math.max(a, b), 1);
 
-function figureOf(root, data) {
+function figureOf(root, data, key) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const picture = part("picture"), marks = part("marks"), overview = part("overview"), tip = part("tip");
   const plot = picture.parentElement, clock = clockOf(data.epoch), charts = [], machine = machineOf(data, data.column);
-  const LEFT = 70 + (machine ? KINDS_WIDE - 20 : 0);
+  const LEFT = 70 + (machine && picture.clientWidth > NARROW ? KINDS_WIDE - 20 : 0);
   const FEWEST = machine ? 1 : 4; // lanes: the closest zoom
   const waits = [0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY];
   const decades = Array.from({ length: 10 }, (_, k) => 10 ** k);
@@ -28,6 +30,7 @@ function figureOf(root, data) {
   let hovered = -1; // the job under it
   let kept = null; // the job whose details stay, and the instant and lane at which they are shown
   let onlyUser = -1; // jobs of all others are faded
+  let follow = () => {}; // lets the address follow, once the figure has opened
 
   const right = () => picture.clientWidth - RIGHT, bottom = () => picture.clientHeight - AXIS;
   const wide = () => Math.max(right() - LEFT, 1), tall = () => Math.max(bottom() - TOP, 1);
@@ -65,6 +68,7 @@ function figureOf(root, data) {
     const [low, high] = fit(next.low, next.high, FEWEST, whole.low, whole.high);
     view = Object.freeze({ from, to, low, high });
     redraw();
+    follow();
   }
   // What stands at a share of the axis stays there.
   function zoom(factor, share = 0.5) {
@@ -84,14 +88,48 @@ function figureOf(root, data) {
   function goTo(j) {
     const room = 0.12 * (chart.end[j] - chart.arrive[j]);
     look({ ...whole, from: chart.arrive[j] - room, to: chart.end[j] + room });
-    const [lane, lanes] = largestPiece(j);
-    keep(j, (chart.start[j] + chart.end[j]) / 2, lane + lanes / 2);
+    keepInside(j);
   }
   const actions = {
     in: () => zoom(1 / 1.6), out: () => zoom(1.6), left: () => shift(-0.25, 0), right: () => shift(0.25, 0),
     up: () => shift(0, 0.25), down: () => shift(0, -0.25), fewer: () => zoomLanes(1 / 1.6), more: () => zoomLanes(1.6),
-    all: () => look(whole), worst: () => look(opening), release: () => keep(-1),
+    all: () => look(whole), worst: () => look(opening), release: () => keep(-1), link: copyLink,
   };
+
+  // The address.
+
+  // What of it is seen: whole seconds will do, and lanes only where not all are.
+  function state() {
+    const all = view.low <= whole.low && view.high >= whole.high, lane = (at) => (all ? undefined : Number(at.toFixed(2)));
+    return {
+      policy: title, from: Math.round(view.from), to: Math.round(view.to), low: lane(view.low), high: lane(view.high),
+      colour: part("colour").value, job: kept ? String(chart.id[kept.job]) : undefined,
+    };
+  }
+  // Shows what an address says; false where it says nothing of this figure.
+  function restore(address) {
+    const said = stateOf(key, address);
+    if (!said) return false;
+    const known = [...part("colour").options].some(({ value }) => value === said.colour);
+    part("colour").value = known ? said.colour : "wait";
+    const which = Math.max(data.charts.findIndex((raw) => raw.title === said.policy), 0);
+    part("chart").selectedIndex = which;
+    show(which);
+    const { from = opening.from, to = opening.to, low = whole.low, high = whole.high } = said;
+    look({ from, to, low, high });
+    const j = said.job === null ? -1 : indexOf(said.job);
+    if (j >= 0) keepInside(j);
+    root.scrollIntoView();
+    return true;
+  }
+  async function copyLink() {
+    setAddress(addressOf(key, state()));
+    const done = await copied(location.href), said = part("copied");
+    said.textContent = done ? "Copied." : "The address of this page is the link: copy it from there.";
+    setTimeout(() => (said.textContent = ""), 4000);
+  }
+
+  const indexOf = (id) => chart.id.findIndex((known) => String(known) === String(id));
 
   // The picture.
 
@@ -112,7 +150,7 @@ function figureOf(root, data) {
     const busy = sampled(chart.busy, view.from, view.to, width).mean;
     drawStrip(context, "Jobs waiting", QUEUE_TOP, queue, peakOf(queue), count(peakOf(queue)));
     drawStrip(context, "Utilisation", BUSY_TOP, busy, data.processors, "100 %");
-    write(context, `Running jobs, by ${machine ? "node" : "processor"}`, LEFT, TOP - 5, { colour: INK });
+    write(context, `Running jobs, by ${machine ? "node" : "processor"}`, LEFT, TOP - 5, { colour: theme.ink });
     drawInstants(context);
     if (machine) drawRows(context, machine, view, yOf, LEFT, wide(), tall());
     else drawLanes(context);
@@ -130,10 +168,10 @@ function figureOf(root, data) {
     values.forEach((v, c) => context.fillRect(LEFT + c * by, top + height * (1 - v / most), by, (height * v) / most));
   }
   function drawStrip(context, text, top, values, most, label) {
-    drawArea(context, values, top, STRIP, most, "#5f7fa8");
+    drawArea(context, values, top, STRIP, most, theme.strip);
     box(context, LEFT, top, wide(), 1);
-    box(context, LEFT, top + STRIP, wide(), 1, SOFT);
-    write(context, text, LEFT, top - 5, { colour: INK });
+    box(context, LEFT, top + STRIP, wide(), 1, theme.soft);
+    write(context, text, LEFT, top - 5, { colour: theme.ink });
     write(context, label, LEFT - 8, top, { align: "right", baseline: "middle" });
     write(context, "0", LEFT - 8, top + STRIP, { align: "right", baseline: "middle" });
   }
@@ -149,33 +187,33 @@ function figureOf(root, data) {
     }
     units.forEach(({ at, text }, k) => {
       const x = Math.round(xOf(at)), stop = k + 1 < units.length ? xOf(units[k + 1].at) : right();
-      if (k) box(context, x, bottom() + 23, 1, AXIS - 23, SOFT);
+      if (k) box(context, x, bottom() + 23, 1, AXIS - 23, theme.soft);
       if (context.measureText(text).width + 10 > stop - x) return; // no room: the pointer tells it
-      write(context, text, x + (k ? 5 : 0), bottom() + 24, { baseline: "top", colour: INK });
+      write(context, text, x + (k ? 5 : 0), bottom() + 24, { baseline: "top", colour: theme.ink });
     });
-    box(context, LEFT, bottom(), wide(), 1, SOFT);
+    box(context, LEFT, bottom(), wide(), 1, theme.soft);
   }
   function drawLanes(context) {
     const most = Math.max(tall() / 44, 2), step = Math.ceil(roundStep(1, (n) => (view.high - view.low) / n <= most));
     for (let lane = Math.ceil(view.low / step) * step; lane <= view.high; lane += step) {
-      box(context, LEFT - 5, Math.round(yOf(lane)), 5, 1, SOFT);
+      box(context, LEFT - 5, Math.round(yOf(lane)), 5, 1, theme.soft);
       write(context, count(lane), LEFT - 8, yOf(lane), { align: "right", baseline: "middle" });
     }
-    box(context, LEFT - 1, TOP, 1, tall(), SOFT);
+    box(context, LEFT - 1, TOP, 1, tall(), theme.soft);
   }
   function drawOverview() {
     const [context] = fitted(overview), height = overview.clientHeight - 18;
     const across = (at) => LEFT + ((at - whole.from) / (whole.to - whole.from)) * wide();
-    drawArea(context, chart.overview, 0, height, peakOf(chart.overview), "#9aa7ba");
-    box(context, LEFT, height, wide(), 1, SOFT);
+    drawArea(context, chart.overview, 0, height, peakOf(chart.overview), theme.overview);
+    box(context, LEFT, height, wide(), 1, theme.soft);
     write(context, "overview", LEFT - 8, height / 2, { align: "right", baseline: "middle" });
     for (const { at, text } of clock.ticks(whole.from, whole.to, wide() / 90).marks) {
       const x = across(at);
       if (x > LEFT + 14 && x < right() - 24) write(context, text, x, height + 4, { align: "center", baseline: "top" });
     }
     const x = across(view.from), width = Math.max(across(view.to) - x, 3);
-    box(context, x, 0, width, height, "rgb(11 98 196 / 16%)");
-    context.strokeStyle = "#0b62c4";
+    box(context, x, 0, width, height, theme.framed);
+    context.strokeStyle = theme.frame;
     context.lineWidth = 2;
     context.strokeRect(x, 1, width, height - 1);
   }
@@ -227,6 +265,11 @@ function figureOf(root, data) {
     tip.toggleAttribute("data-kept", j >= 0);
     if (j < 0) tip.hidden = true;
     recolour();
+    follow();
+  }
+  function keepInside(j) {
+    const [lane, lanes] = largestPiece(j);
+    keep(j, (chart.start[j] + chart.end[j]) / 2, lane + lanes / 2);
   }
   function outline(context, j) {
     const x = xOf(chart.start[j]), arrived = xOf(chart.arrive[j]), [lowest, most] = largestPiece(j);
@@ -234,7 +277,7 @@ function figureOf(root, data) {
       const y = yOf(lane + lanes);
       context.strokeRect(x, y, Math.max(xOf(chart.end[j]) - x, 2), Math.max(yOf(lane) - y, 2));
     }
-    box(context, arrived, yOf(lowest + most / 2), x - arrived, 1, INK); // a line for its wait
+    box(context, arrived, yOf(lowest + most / 2), x - arrived, 1, theme.ink); // a line for its wait
   }
   function drawMarks() {
     const [context] = fitted(marks), j = kept ? kept.job : hovered;
@@ -242,7 +285,7 @@ function figureOf(root, data) {
     context.beginPath();
     context.rect(LEFT, TOP, wide(), tall());
     context.clip();
-    context.strokeStyle = INK;
+    context.strokeStyle = theme.ink;
     context.lineWidth = 2;
     if (j >= 0) outline(context, j);
     context.restore();
@@ -250,10 +293,10 @@ function figureOf(root, data) {
     const x = Math.round(pointer[0]), at = atOf(x);
     const note = (text, y) => {
       const room = context.measureText(text).width + 8, left = x + 6 + room > right() ? x - 6 - room : x + 6;
-      box(context, left, y, room, 17, "rgb(255 255 255 / 88%)");
-      write(context, text, left + 4, y + 13, { colour: INK });
+      box(context, left, y, room, 17, theme.note);
+      write(context, text, left + 4, y + 13, { colour: theme.ink });
     };
-    box(context, x, QUEUE_TOP, 1, bottom() - QUEUE_TOP, "rgb(28 36 48 / 45%)");
+    box(context, x, QUEUE_TOP, 1, bottom() - QUEUE_TOP, theme.line);
     note(`${jobs(chart.queue.now(at))} waiting`, QUEUE_TOP + 4);
     note(`${Math.round((100 * chart.busy.now(at)) / data.processors)} % in use`, BUSY_TOP + 4);
     const [, y] = pointer, node = machine && y > TOP && y < bottom() ? Math.floor(laneOf(y)) : -1;
@@ -270,7 +313,7 @@ function figureOf(root, data) {
     redraw();
   }
   function scaleLegend({ top, marks: [first, ...others], text, share }) {
-    const legend = element("span"), colours = SHADES.slice(0, LEVELS).map(css), taken = [];
+    const legend = element("span"), colours = theme.shades.slice(0, LEVELS).map(css), taken = [];
     legend.className = "gantt-scale";
     element("b", undefined, legend).style.background = `linear-gradient(to right, ${colours})`;
     for (const mark of [top, first, ...others]) {
@@ -292,7 +335,7 @@ function figureOf(root, data) {
   function usersLegend() {
     const entry = (tag, text, shadeOf) => {
       const made = element(tag);
-      element("i", undefined, made).style.background = css(SHADES[shadeOf]);
+      element("i", undefined, made).style.background = css(theme.shades[shadeOf]);
       made.append(text);
       return made;
     };
@@ -316,12 +359,13 @@ function figureOf(root, data) {
     const labels = ["Job", "Waited", "Processors", "User", "Name", "Submitted", "Started", "Run time", "Limit"];
     const columns = labels.filter((label) => tells[label]), head = element("tr");
     const order = Uint32Array.from(chart.wait.keys()).sort((a, b) => chart.wait[b] - chart.wait[a] || a - b);
-    for (const label of columns) element("th", label, head);
+    const ranked = (cell, label) => (SECOND.includes(label) ? (cell.dataset.rank = "2") : undefined);
+    for (const label of columns) ranked(element("th", label, head), label);
     part("caption").textContent = `Longest waits of the jobs that ran in this stretch, under ${title}`;
     root.querySelector("thead").replaceChildren(head);
     root.querySelector("tbody").replaceChildren(...Array.from(order.subarray(0, 10), (j) => {
       const row = element("tr");
-      for (const label of columns) element("td", label === "Job" ? undefined : tells[label](j), row);
+      for (const label of columns) ranked(element("td", label === "Job" ? undefined : tells[label](j), row), label);
       const go = element("button", tells.Job(j), row.firstChild);
       go.type = "button";
       go.title = "Show this job";
@@ -435,19 +479,29 @@ function figureOf(root, data) {
   for (const raw of data.charts) element("option", raw.title, part("chart"));
   part("chart").parentElement.hidden = data.charts.length < 2;
   part("chart").addEventListener("change", (event) => show(event.target.selectedIndex));
-  part("colour").addEventListener("change", recolour);
+  part("colour").addEventListener("change", () => {
+    recolour();
+    follow();
+  });
   for (const button of root.querySelectorAll("[data-do]")) button.addEventListener("click", actions[button.dataset.do]);
   show(0);
   look(opening);
+  restore(location.hash);
+  follow = addressKeeper(key, state);
+  window.addEventListener("hashchange", () => restore(location.hash));
   onPicture();
   onKeys();
   onOverview();
   new ResizeObserver(redraw).observe(picture);
 
-  const indexOf = (id) => chart.id.findIndex((known) => String(known) === String(id));
   const corner = () => picture.getBoundingClientRect();
   return Object.freeze({
     view: () => view,
+    // Draws in the colours of the theme.
+    restyle() {
+      recolour();
+      draw();
+    },
     // What the strips show at an instant: jobs waiting and processors in use.
     now: (at) => ({ waiting: chart.queue.now(at), busy: chart.busy.now(at) }),
     // The id of the job at a point of the window, null if there is none.
@@ -466,9 +520,10 @@ function figureOf(root, data) {
   });
 }
 
-async function open(root) {
+async function open(root, at) {
   try {
-    const figure = figureOf(root, await unpack(root.querySelector('[data-part="data"]').textContent));
+    const data = await unpack(root.querySelector('[data-part="data"]').textContent);
+    const figure = figureOf(root, data, at ? `gantt${at + 1}` : "gantt");
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))); // drawn and shown
     return figure;
   } catch (error) {
@@ -480,7 +535,15 @@ async function open(root) {
 async function openAll() {
   const loaded = new Promise((done) => document.addEventListener("DOMContentLoaded", done));
   if (document.readyState === "loading") await loaded;
-  return Promise.all(Array.from(document.querySelectorAll("[data-gantt]"), open));
+  const figures = await Promise.all(Array.from(document.querySelectorAll("[data-gantt]"), open));
+  const take = (dark) => {
+    theme = dark ? THEMES.dark : THEMES.light;
+    for (const figure of figures) figure.restyle();
+  };
+  asksForDark.addEventListener("change", () => take(asksForDark.matches));
+  window.addEventListener("beforeprint", () => take(false));
+  window.addEventListener("afterprint", () => take(asksForDark.matches));
+  return figures;
 }
 
 // For tests, and read-only: `ready` gives the figures of the page once they are drawn.

@@ -67,7 +67,8 @@ def fragment(charts: Sequence[Chart], *, most_jobs: int = MOST_JOBS) -> Fragment
             raise ValueError("charts of one fragment show the same workload on the same cluster")
     room = files("dovetail.reports")
     *scripts, style = (
-        room.joinpath(name).read_text("utf-8") for name in ("gantt_chart.js", "gantt_nodes.js", "gantt.js", "gantt.css")
+        room.joinpath(name).read_text("utf-8")
+        for name in ("gantt_chart.js", "gantt_nodes.js", "gantt_link.js", "gantt.js", "gantt.css")
     )
     script = f'"use strict";\n{{\n{"".join(scripts)}}}\n'
     note, rows = (_NODES, "nodes") if _on_nodes([chart.schedule for chart in charts]) else (_LANES, "processors")
@@ -330,6 +331,10 @@ _HTML: Final = """\
 <button type="button" data-do="all" title="The whole stretch (0)">All</button>
 <button type="button" data-do="worst" title="Where jobs waited most (w)">Worst waiting</button>
 </span>
+<span class="gantt-link">
+<button type="button" data-do="link" title="Copy an address that opens this view">Copy link to this view</button>
+<span data-part="copied" role="status"></span>
+</span>
 <span data-part="legend" class="gantt-legend"></span>
 </div>
 <div class="gantt-plot">
@@ -342,7 +347,8 @@ _HTML: Final = """\
 <p class="gantt-note">{{note}} Where jobs share a pixel, it has their mean colour. The strips
 show the longest queue and the mean utilisation within the width of a pixel.</p>
 <p class="gantt-note gantt-keys">The wheel zooms, with Shift the {{rows}}; dragging moves. A click on a job keeps its
-details and fades other users’ jobs; Esc lets go. Keys: + − arrows, Shift + up or down, 0 all, w worst waiting.</p>
+details and fades other users’ jobs; Esc lets go. Keys: + − arrows, Shift + up or down, 0 all, w worst waiting. The
+address of the page follows: who opens it sees what you see.</p>
 <table class="gantt-longest"><caption data-part="caption"></caption><thead></thead><tbody></tbody></table>
 <script type="application/octet-stream+base64" data-part="data">{{data}}</script>
 </section>

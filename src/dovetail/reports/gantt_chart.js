@@ -80,20 +80,40 @@ function clockOf(epoch) {
   return { instant: (at) => `${day(at)} ${second(at)}`, ticks };
 }
 
-// Colours. Viridis for amounts, dark is much (its yellow is paler here, for white paper); the palette of Okabe and Ito
-// for users. Both are safe for the colour-blind. A shade is a place in SHADES.
+// Colours. Viridis for amounts: what stands out most from the paper is much, so on white its yellow is little (and paler
+// here), on dark its violet (and brighter). The palette of Okabe and Ito for users. Both are safe for the colour-blind.
+// A shade is a place in the shades of a theme.
 const VIRIDIS = [
   [232, 230, 130], [139, 214, 70], [77, 194, 107], [38, 173, 129], [33, 145, 140], [44, 114, 142], [59, 82, 139],
   [71, 45, 123], [58, 4, 79],
+];
+const ON_DARK = [
+  [86, 66, 142], [72, 92, 158], [55, 120, 160], [40, 143, 150], [42, 168, 133], [86, 194, 108], [144, 214, 74],
+  [200, 224, 70], [253, 235, 110],
 ];
 const USERS = [
   [0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66],
 ];
 const LEVELS = 64, OTHERS = LEVELS + USERS.length, FADED = OTHERS + 1, MARK = FADED + 1, PAPER = MARK + 1;
-const SHADES = Array.from({ length: LEVELS }, (_, k) => {
-  const at = (k / (LEVELS - 1)) * (VIRIDIS.length - 1), low = Math.min(Math.floor(at), VIRIDIS.length - 2);
-  return VIRIDIS[low].map((c, i) => Math.round(c + (VIRIDIS[low + 1][i] - c) * (at - low)));
-}).concat(USERS, [[176, 182, 190], [232, 234, 238], [28, 36, 48], [255, 255, 255]]);
+const shadesOf = (amounts, others, faded) => Array.from({ length: LEVELS }, (_, k) => {
+  const at = (k / (LEVELS - 1)) * (amounts.length - 1), low = Math.min(Math.floor(at), amounts.length - 2);
+  return amounts[low].map((c, i) => Math.round(c + (amounts[low + 1][i] - c) * (at - low)));
+}).concat(USERS, [others, faded, [28, 36, 48], [255, 255, 255]]);
+const THEMES = {
+  light: {
+    paper: [255, 255, 255], ink: "#1c2430", soft: "#5a6472", grid: "rgb(28 36 48 / 14%)", line: "rgb(28 36 48 / 45%)",
+    strip: "#5f7fa8", overview: "#9aa7ba", frame: "#0b62c4", framed: "rgb(11 98 196 / 16%)", note: "rgb(255 255 255 / 88%)",
+    shades: shadesOf(VIRIDIS, [176, 182, 190], [232, 234, 238]),
+  },
+  dark: {
+    paper: [30, 34, 40], ink: "#e4e6e9", soft: "#a6acb5", grid: "rgb(228 230 233 / 14%)", line: "rgb(228 230 233 / 45%)",
+    strip: "#6f92bf", overview: "#65748a", frame: "#74bdf0", framed: "rgb(116 189 240 / 20%)", note: "rgb(21 24 28 / 88%)",
+    shades: shadesOf(ON_DARK, [128, 135, 145], [50, 55, 63]),
+  },
+};
+// On paper, and for who has not asked for dark: light.
+const asksForDark = matchMedia("screen and (prefers-color-scheme: dark)");
+let theme = asksForDark.matches ? THEMES.dark : THEMES.light;
 const css = (colour) => `rgb(${colour.join(" ")})`;
 const userShade = (code) => (code >= 0 && code < USERS.length ? LEVELS + code : OTHERS);
 
@@ -224,7 +244,7 @@ let sheet = null;
 function sheetOf(width, height) {
   if (sheet?.image.width !== width || sheet.image.height !== height) {
     const image = new ImageData(width, height);
-    // `parts` is what a pixel lacks to white: red, green, blue.
+    // `parts` is what a pixel lacks to the paper: red, green, blue.
     sheet = { image, pixels: new Uint32Array(image.data.buffer), parts: new Float32Array(3 * width * height) };
   }
   sheet.pixels.fill(0);
@@ -236,18 +256,18 @@ function sheetOf(width, height) {
 // never overlap, so this is exact at any zoom: a hundred jobs within a pixel give their mean. (fillRect would round
 // each of them to 1/255 and lose the small ones.) Returns the picture and the number of jobs in it.
 function paint(chart, shade, view, width, height, gap) {
-  const { image, pixels, parts } = sheetOf(width, height);
-  const owned = Uint32Array.from(SHADES, ([r, g, b]) => 0xff000000 | (b << 16) | (g << 8) | r);
+  const { image, pixels, parts } = sheetOf(width, height), { shades } = theme, [paperR, paperG, paperB] = theme.paper;
+  const owned = Uint32Array.from(shades, ([r, g, b]) => 0xff000000 | (b << 16) | (g << 8) | r);
   const acrossBy = width / (view.to - view.from), downBy = height / (view.high - view.low);
   const add = (pixel, share, colour) => {
-    parts[3 * pixel] += share * (255 - colour[0]);
-    parts[3 * pixel + 1] += share * (255 - colour[1]);
-    parts[3 * pixel + 2] += share * (255 - colour[2]);
+    parts[3 * pixel] += share * (paperR - colour[0]);
+    parts[3 * pixel + 1] += share * (paperG - colour[1]);
+    parts[3 * pixel + 2] += share * (paperB - colour[2]);
   };
   function fill(left, right, y0, y1, which) {
     const x0 = Math.max(left, 0), x1 = Math.min(right, width);
     if (x1 <= x0) return;
-    const colour = SHADES[which], own = owned[which], first = Math.floor(x0), final = Math.ceil(x1) - 1;
+    const colour = shades[which], own = owned[which], first = Math.floor(x0), final = Math.ceil(x1) - 1;
     for (let row = Math.floor(y0); row < y1; row++) {
       const share = Math.min(row + 1, y1) - Math.max(row, y0), begin = row * width;
       add(begin + first, share * (Math.min(first + 1, x1) - x0), colour);
@@ -278,7 +298,8 @@ function paint(chart, shade, view, width, height, gap) {
   });
   for (let p = 0; p < pixels.length; p++) {
     if (pixels[p]) continue;
-    const red = 255.5 - parts[3 * p], green = 255.5 - parts[3 * p + 1], blue = 255.5 - parts[3 * p + 2];
+    const red = paperR + 0.5 - parts[3 * p], green = paperG + 0.5 - parts[3 * p + 1];
+    const blue = paperB + 0.5 - parts[3 * p + 2];
     pixels[p] = 0xff000000 | (blue << 16) | (green << 8) | red;
   }
   return { image, seen };
@@ -304,16 +325,14 @@ function fitted(canvas) {
   return [context, ratio];
 }
 
-const INK = "#1c2430", SOFT = "#5a6472", GRID = "rgb(28 36 48 / 14%)";
-
-function write(context, text, x, y, { align = "left", baseline = "alphabetic", colour = SOFT } = {}) {
+function write(context, text, x, y, { align = "left", baseline = "alphabetic", colour = theme.soft } = {}) {
   context.textAlign = align;
   context.textBaseline = baseline;
   context.fillStyle = colour;
   context.fillText(text, x, y);
 }
 
-function box(context, x, y, width, height, colour = GRID) {
+function box(context, x, y, width, height, colour = theme.grid) {
   context.fillStyle = colour;
   context.fillRect(x, y, width, height);
 }

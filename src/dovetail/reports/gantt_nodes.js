@@ -79,28 +79,28 @@ function drawRows(context, machine, view, yOf, left, wide, tall) {
   }
   const step = Math.ceil(roundStep(1, (n) => n * height >= 18));
   for (let row = Math.ceil(Math.max(view.low - 0.5, 0) / step) * step; row + 0.5 <= view.high; row += step) {
-    box(context, left - 5, Math.round(yOf(row + 0.5)), 5, 1, SOFT);
+    box(context, left - 5, Math.round(yOf(row + 0.5)), 5, 1, theme.soft);
     write(context, count(row), left - 8, yOf(row + 0.5), { align: "right", baseline: "middle" });
   }
-  box(context, left - 1, top, 1, tall, SOFT);
+  box(context, left - 1, top, 1, tall, theme.soft);
   for (const kind of machine.kinds) {
     const high = Math.max(yOf(kind.row + kind.nodes), top), low = Math.min(yOf(kind.row), bottom);
     if (low <= high) continue;
     if (high > top) {
-      box(context, 2, Math.round(high), KINDS_WIDE - 8, 1);
-      box(context, left, Math.round(high), wide, 1, "rgb(28 36 48 / 45%)");
+      if (left > KINDS_WIDE) box(context, 2, Math.round(high), KINDS_WIDE - 8, 1);
+      box(context, left, Math.round(high), wide, 1, theme.line);
     }
-    labelKind(context, kind, KINDS_WIDE - 8, (low + high) / 2, low - high);
+    if (left > KINDS_WIDE) labelKind(context, kind, KINDS_WIDE - 8, (low + high) / 2, low - high);
   }
 }
 
 function labelKind(context, { name, nodes }, room, y, height) {
   const style = { align: "left", baseline: "middle" }, many = `${count(nodes)} ${nodes === 1 ? "node" : "nodes"}`;
   if (height >= 34) {
-    write(context, shortened(context, name, room), 2, y - 8, { ...style, colour: INK });
+    write(context, shortened(context, name, room), 2, y - 8, { ...style, colour: theme.ink });
     write(context, many, 2, y + 8, style);
   } else if (height >= 14) {
     const short = ` × ${count(nodes)}`, fits = shortened(context, name, room - context.measureText(short).width);
-    write(context, fits + short, 2, y, { ...style, colour: INK });
+    write(context, fits + short, 2, y, { ...style, colour: theme.ink });
   }
 }

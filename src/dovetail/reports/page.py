@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Final
 from dovetail.io.streams import beside
 from dovetail.metrics.catalog import METRICS
 from dovetail.reports.columns import named
+from dovetail.reports.dark import themed
 from dovetail.reports.figures import Picture, drawable, least_wait, pictures
 from dovetail.reports.page_data import Case, Content
 from dovetail.reports.style import MARKS
 from dovetail.reports.summary_text import summary
-from dovetail.reports.tables import Table, judged, of_case, overview
+from dovetail.reports.tables import Table, judged, of_case, overview, split
 from dovetail.units import duration, printable
 
 if TYPE_CHECKING:
@@ -40,13 +41,19 @@ class Section:
     id: str
     title: str
     facts: str
-    table: Table
+    plain: Table
+    expert: Table
     base: str
+    against: bool
+    """Whether values can be set against the baseline's: it started all jobs."""
     pairing: str
     compared: bool
     confidence: str
     pictures: tuple[Picture, ...]
+    expert_pictures: tuple[Picture, ...]
     remarks: tuple[str, ...]
+    folded: str
+    """What experts find in the fold, in a few words; empty: nothing."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +83,11 @@ def render(content: Content) -> str:
     styles = [room.joinpath("page.css").read_text("utf-8"), *([gantt.fragment.style] if gantt else [])]
     scripts = [gantt.fragment.script] if gantt else []
     world = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    world.filters["breakable"] = _breakable
+    world.filters |= {"breakable": _breakable, "unbroken": _unbroken, "themed": themed}
     page = world.from_string(room.joinpath("page.html.j2").read_text("utf-8"))
     return page.render(
         title=named(content.title, 200),
-        sentences=[_UNIT.sub("\u00a0", sentence) for sentence in summary(content)],
+        told=summary(content),
         overview=overview(cases) if len(cases) > 1 else [],
         sections=[_section(at, case) for at, case in enumerate(cases, 1)],
         gantt=gantt,
@@ -103,10 +110,20 @@ def _few(cases: Sequence[Case]) -> tuple[Case, ...]:
 
 
 def _breakable(name: str) -> Markup:
-    """A name that a narrow column may break between its settings."""
+    """A name that a narrow column may break between its settings, and not at a hyphen."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub("([,:])", r"\1<wbr>", str(escape(name))))  # noqa: S704 (escaped right here)
+    text = re.sub("([,:=])", r"\1<wbr>", str(escape(name)))
+    return Markup(_HYPHENED.sub(r'<span class="word">\g<0></span>', text))  # noqa: S704 (escaped right here)
+
+
+_HYPHENED: Final = re.compile(r"\b\w{1,12}(?:-\w{1,12}){1,2}\b")
+"""A short word with a hyphen, as `list-reg`."""
+
+
+def _unbroken(sentence: str) -> str:
+    """A sentence whose lines do not end between a number and its unit."""
+    return _UNIT.sub("\u00a0", sentence)
 
 
 _UNIT: Final = re.compile(r"(?<=\d) (?=%|[smhd]\b|of \d)|(?<=\d of) (?=\d)")
@@ -126,18 +143,31 @@ def _security(scripts: Iterable[str]) -> str:
 def _section(at: int, case: Case) -> Section:
     comparisons = [found for entry in case.entries for found in entry.versus.values()]
     span = f" over {duration(case.span_s)}" if case.span_s > 0 else ""
+    plain, expert = split(of_case(case))
+    compared = any(judged(entry) for entry in case.entries)
+    drawn = tuple(pictures(case, f"c{at}")) if at <= MOST_PICTURED else ()
+    shown = tuple(picture for picture in drawn if not picture.expert) or drawn
     return Section(
         id=f"case-{at}",
         title=named(case.title, 200),
         facts=f"{case.jobs:,} jobs{span}, {case.machine}",
-        table=of_case(case),
+        plain=plain,
+        expert=expert,
         base=named(case.entries[0].policy) if case.entries else "",
+        against=bool(case.entries) and not case.entries[0].unstarted,
         pairing=named(case.pairing) or "pairs",
-        compared=any(judged(entry) for entry in case.entries),
+        compared=compared,
         confidence=f"{100 * comparisons[0].confidence:g} %" if comparisons else "",
-        pictures=tuple(pictures(case, f"c{at}")) if at <= MOST_PICTURED else (),
+        pictures=shown,
+        expert_pictures=tuple(picture for picture in drawn if picture not in shown),
         remarks=tuple(_remarks(at, case)),
+        folded=_folded([head.text for head in expert.heads], compared),
     )
+
+
+def _folded(heads: list[str], compared: bool) -> str:
+    parts = [*heads, *(["statistics"] if compared else []), "more in words"]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
 def _remarks(at: int, case: Case) -> Iterable[str]:

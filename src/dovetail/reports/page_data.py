@@ -147,7 +147,7 @@ class Case:
         first = self.entries[0].schedule
         past = None if first is None else first().workload
         return Content(
-            title=f"{self.trace}: " + " and ".join(self.policies),
+            title=f"{self.trace}: " + ", ".join(self.policies),
             cases=(self,),
             command=command,
             notes=tuple(

@@ -7,6 +7,7 @@ Without comparisons the numbers of this replay are told, and that they are no mo
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from math import inf, isfinite, nan
 from typing import Final
 
@@ -30,17 +31,35 @@ SPOKEN: Final = tuple(column for column in METRICS if column in MAIN or column.k
 _MEAN_WAIT, _LONGEST = metric_of("mean_wait_s"), metric_of("max_wait_s")
 
 
-def summary(content: Content) -> tuple[str, ...]:
-    """The sentences at the head of a page, 3 to 8 of them where there is something to compare."""
+@dataclass(frozen=True)
+class Told:
+    """What a page says in words, the most important first."""
+
+    warnings: tuple[str, ...]
+    """Who left jobs waiting for ever: to be seen before anything else."""
+    headline: str
+    more: tuple[str, ...]
+    """What is left to say; with the headline 3 to 8 sentences where there is something to compare."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.warnings, self.headline, *self.more)
+
+
+def summary(content: Content) -> Told:
+    """A page in words."""
     cases = [case for case in content.cases if case.entries]
     if not cases:
-        return ("There is nothing to show: no case has a policy that was replayed.",)
+        return Told((), "There is nothing to show: no case has a policy that was replayed.", ())
     if len(cases) > 1:
-        return (*_unstarted(cases), *_of_many(cases))
-    case = cases[0]
-    if len(case.entries) == 1:
-        return (*_unstarted(cases), *_of_one_policy(case))
-    return (*_unstarted(cases), *(_compared(case) if _has_comparisons(case) else _observed(case)))
+        found = _of_many(cases)
+    elif len(cases[0].entries) == 1:
+        found = _of_one_policy(cases[0])
+    else:
+        found = _compared(cases[0]) if _has_comparisons(cases[0]) else _observed(cases[0])
+    headline, *more = found
+    return Told(tuple(_unstarted(cases)), headline, tuple(more))
 
 
 def setting(case: Case) -> str:
@@ -173,9 +192,9 @@ def _longest(case: Case, entry: Entry) -> str:
 def _observed(case: Case) -> Iterable[str]:
     base, others = case.entries[0], case.entries[1:]
     name = named(base.policy)
-    yield f"{setting(case)}, {len(case.entries)} policies were replayed; changes are against {name}."
     if sentence := _least(case, _MEAN_WAIT):
         yield sentence
+    yield f"{setting(case)}, {len(case.entries)} policies were replayed; changes are against {name}."
     rest = [(column, _winners(case, column)) for column in MAIN if column is not _MEAN_WAIT]
     if told := [f"the {column.words} under {_some(who)}" for column, who in rest if who]:
         yield f"As to other metrics, least was {_listed(told)}."
@@ -217,10 +236,10 @@ def _no_statistics(entries: Sequence[Entry]) -> str:
 
 def _of_one_policy(case: Case) -> Iterable[str]:
     entry = case.entries[0]
-    yield f"{setting(case)}, {named(entry.policy)} was replayed."
     known = [(c, value) for c in METRICS if isfinite(value := entry.metrics.get(c.key, nan))]
     if told := [f"the {c.words} was {_amount(c, value)}" for c, value in known if c.key in _ALONE]:
         yield f"{_listed(told)[0].upper()}{_listed(told)[1:]}."
+    yield f"{setting(case)}, {named(entry.policy)} was replayed."
     yield "There is no other policy to compare it with."
 
 
@@ -238,9 +257,12 @@ def _of_many(cases: Sequence[Case]) -> Iterable[str]:
     traces = _some([named(trace) for trace in dict.fromkeys(case.trace for case in cases)])
     count = "; brackets count the cases in which paired comparisons say so" if compared else ""
     were = "policy was" if len(policies) == 1 else "policies were"
+    best = max(policies, key=lambda policy: len(_lower(policy, cases)[0]), default="")
+    if best:
+        yield _lower_in(best, cases, base)
     yield f"{len(policies)} {were} compared with {base} in {len(cases)} cases, on {traces}{count}."
     if not compared:
-        for policy in policies[:MOST_POLICIES]:
+        for policy in [policy for policy in policies if policy != best][: MOST_POLICIES - 1]:
             yield _lower_in(policy, cases, base)
         yield _no_statistics([entry for case in cases for entry in case.entries])
         return
@@ -273,13 +295,21 @@ def _verdicts(policy: str, counts: dict[str, tuple[int, int, int]], base: str) -
     return f"Against {base}, {named(policy)} was {', but '.join(said)}."
 
 
-def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
+def _lower(policy: str, cases: Sequence[Case]) -> tuple[list[Entry], list[Entry]]:
+    """A policy in the cases in which its mean wait was lower than the baseline's, and in those that can be compared."""
     pairs = [(case, entry) for case in cases for entry in case.entries[1:] if entry.policy == policy]
-    known = [by for case, entry in pairs if isfinite(by := moved(case, entry, _MEAN_WAIT.key))]
-    lower = sum(value < 0 for value in known)
+    known = [(entry, by) for case, entry in pairs if isfinite(by := moved(case, entry, _MEAN_WAIT.key))]
+    return [entry for entry, by in known if by < 0], [entry for entry, _ in known]
+
+
+def _lower_in(policy: str, cases: Sequence[Case], base: str) -> str:
+    lower, known = _lower(policy, cases)
     if not known:
         return f"{named(policy)} could be compared with {base} in no case."
-    return f"The mean wait under {named(policy)} was lower than under {base} in {lower} of {len(known)} cases."
+    clear = [found.verdict == "better" for entry in lower if (found := paired(entry, _MEAN_WAIT.key))]
+    clearly = f", clearly so in {sum(clear)}" if clear else ""
+    where = f"in {len(lower)} of {len(known)} cases"
+    return f"The mean wait under {named(policy)} was lower than under {base} {where}{clearly}."
 
 
 # Words

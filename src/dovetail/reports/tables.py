@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
+from typing import Final
 
 from dovetail.metrics.catalog import MAIN, METRICS, Metric
 from dovetail.metrics.comparison import Comparison
 from dovetail.reports.columns import DASH, change, exactly, interval, named, percent, scale
 from dovetail.reports.page_data import Case, Entry
+
+EXPERT: Final = ("bsld", "af_s", "awf_s", "p2sf_s", "loss_of_capacity")
+"""Metrics whose names say little to who does not know them."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,10 @@ class Head:
     text: str
     unit: str = ""
     more_is_better: bool = False
+    meaning: str = ""
+    """What the column measures, in a sentence or two."""
+    expert: bool = False
+    """Whether it needs that to be read at all."""
     key: str = ""
     """The metric below it."""
 
@@ -36,7 +44,9 @@ class TableCell:
     change: str = ""
     """Of this value, relative to the baseline's."""
     paired: str = ""
-    """The change pair by pair, with its interval; empty where there is none."""
+    """The change pair by pair; empty where there is none."""
+    range: str = ""
+    """Its interval."""
     verdict: str = ""
     """Of that comparison."""
     clear: bool = False
@@ -100,7 +110,9 @@ def of_case(case: Case) -> Table:
     for column in shown:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
         unit = scale(column, values)
-        heads.append(Head(column.head, unit.unit, column.more_is_better, column.key))
+        heads.append(
+            Head(column.head, unit.unit, column.more_is_better, column.meaning, column.key in EXPERT, column.key)
+        )
         best = best_value(case, column)
         columns.append([
             _cell(case, entry, column, value, unit.text(value), value == best and entry.contends)
@@ -109,6 +121,22 @@ def of_case(case: Case) -> Table:
     rows = zip(case.entries, zip(*columns, strict=True), strict=True) if columns else ()
     made = tuple(Row(named(entry.policy), cells, entry.runs, entry.note) for entry, cells in rows)
     return Table(named(case.title), tuple(heads), made)
+
+
+def split(table: Table) -> tuple[Table, Table]:
+    """The columns that all readers understand, and those for experts; where there are no plain ones, all are taken for
+    plain."""
+    plain = [at for at, head in enumerate(table.heads) if not head.expert] or list(range(len(table.heads)))
+    expert = [at for at in range(len(table.heads)) if at not in plain]
+    first, second = (
+        Table(
+            table.title,
+            tuple(table.heads[at] for at in shown),
+            tuple(replace(row, cells=tuple(row.cells[at] for at in shown)) for row in table.rows),
+        )
+        for shown in (plain, expert)
+    )
+    return first, second
 
 
 def best_value(case: Case, column: Metric) -> float | None:
@@ -132,7 +160,8 @@ def _cell(case: Case, entry: Entry, column: Metric, value: float, text: str, bes
         exact=exactly(column, value),
         best=best,
         change="" if entry is case.entries[0] or not isfinite(by) else percent(by),
-        paired=in_pairs(found),
+        paired=percent(found.change) if found else "",
+        range=interval(found.low, found.high) if found else "",
         verdict=found.verdict if found else "",
         clear=found is not None and agreed(by, found) != "unclear",
         test=_test(found),
