@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json, say
+from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def advise_command(
     workload = load(trace, filters, scenarios, "cut", seed, processors)
     need_jobs(workload)
     policy = DeadlineBackfilling()
-    warm(policy, say=say)
+    warm(policy)
     when = int(workload.submit[-1]) if now is None else now
     found = offers(
         workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
