@@ -73,11 +73,11 @@ def test_a_terminal_shows_what_is_compiled_and_how_far(tmp_path: Path) -> None:
     shown = _at_terminal(tmp_path)
     assert shown.endswith("\x1b[2K")  # it leaves nothing behind
     plain = re.sub(r"\x1b\[\??\d*[A-Za-z]", "", shown)
-    assert "compiling the kernel clear, once on this machine: 2 functions 0:00:0" in plain
+    assert "compiling the kernel clear, only once: 2 functions, 0 s" in plain
     assert list(tmp_path.glob("*/timeline.clear-*.nbc"))
     for kernel in tmp_path.glob("*/*.nbc"):
         kernel.unlink()
-    assert "2 of about 3 functions" in _at_terminal(tmp_path)  # as many as the last time
+    assert "only once: 2 of ~3, 0 s" in _at_terminal(tmp_path)  # as many as the last time
     for kernel in tmp_path.glob("*/*.nbc"):
         kernel.unlink()
     line = "Compiling the kernel clear, once on this machine. It may take a minute."

@@ -26,18 +26,18 @@ class Spinner(Teller):
 
     def begin(self, part: str, functions: int) -> None:
         from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress, SpinnerColumn, TextColumn
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        columns = (SpinnerColumn(), TextColumn("{task.description}, {task.elapsed:.0f} s", style="", markup=False))
         self._part, self._functions = part, functions
         self._bar = Progress(*columns, console=Console(stderr=True, highlight=False), transient=True)
-        self._bar.add_task(f"compiling {part}, once on this machine")
+        self._bar.add_task(f"compiling {part}, only once")
         self._bar.start()
 
     def done(self, functions: int) -> None:
         if self._bar is not None:
-            of = f" of about {self._functions}" if self._functions >= functions else ""
-            text = f"compiling {self._part}, once on this machine: {functions}{of} functions"
+            of = f" of ~{self._functions}" if self._functions >= functions else " functions"
+            text = f"compiling {self._part}, only once: {functions}{of}"  # with all of them it fits 80 columns
             self._bar.update(self._bar.task_ids[0], description=text)
 
     def end(self) -> None:
