@@ -14,6 +14,7 @@ import pytest
 from numba import typeof
 
 from dovetail.engine.ahead import missing, parts
+from dovetail.kernels.compile import jit
 from dovetail.kernels.kept import Kept, write
 from dovetail.kernels.shipped import GENERIC, MANIFEST, OWN_CODE, Shipped, read_manifest
 from dovetail.policies.registry import named, policy
@@ -127,3 +128,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file"):
         write(tmp_path / "file" / "a", b"1")
+
+
+def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+
+    @jit
+    def one_more(number: int) -> int:
+        return number + 1
+
+    one_more._cache = Kept(one_more.py_func, Shipped(tmp_path), tmp_path / "file" / "kernels")  # type: ignore[attr-defined]
+    assert (one_more(1), one_more(True)) == (2, 2)
+    (line,) = capsys.readouterr().err.splitlines()  # once, not for each kernel
+    where = f"{tmp_path}/file/kernels (Not a directory)"
+    assert line == f"Compiled kernels cannot be kept in {where}: the next run compiles them again."

@@ -15,7 +15,7 @@ from dovetail.arrays import Floats, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
-from dovetail.engine.stepped import Stepper
+from dovetail.engine.stepped import Stepper, asked
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.machine.nodes import Nodes
@@ -73,6 +73,8 @@ def replay(
         if wanted:
             policy.refuse(circumstance)
     cluster = made_ready(cluster, workload, policy)
+    if policy.from_record:
+        return _recorded(workload, cluster, policy, estimate, seed)
     rule = policy.rule(Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds)))
     if rule is not None and not (event_by_event or policy.timed or charge_decisions):
         whole = new_replay(workload, cluster, rule, estimator.learner, feedback=feedback, place=policy.place)
@@ -88,6 +90,19 @@ def replay(
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
     made = _schedule(rows, estimator.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
     return replace(made, placement=stepper.placement, charged_s=stepper.charged_s)
+
+
+def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, seed: int) -> Schedule:
+    """What the log says happened."""
+    wait, none = workload.get("wait"), np.full(len(workload), -1, np.int64)
+    if unknown := int((wait < 0).sum()):
+        raise SettingError(
+            f"{policy.name}: {workload.name} does not say when {unknown:,} of its {len(workload):,} jobs started; leave"
+            " them out with the filters standard and known_start"
+        )
+    rows = (workload.submit + wait, workload.submit, none, none, none)
+    made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
+    return replace(made, recorded=True)
 
 
 def finished(
@@ -228,7 +243,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE],
         )  # fmt: skip
-        return policy.keys(state)  # type: ignore[no-any-return]
+        return asked(policy.keys, state, f"{policy.name}: its order")  # type: ignore[no-any-return]
 
     return keys
 

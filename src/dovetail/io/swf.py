@@ -16,6 +16,7 @@ import numpy.typing as npt
 from dovetail.arrays import Ints
 from dovetail.errors import InputError, SettingError
 from dovetail.io.streams import BLOCK, MOST_BYTES, packed, regular_file, unpacked
+from dovetail.io.swf_wide import UNREADABLE, Wide, fields_behind
 from dovetail.kernels import swf as kernel
 from dovetail.model.workload import REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
@@ -69,13 +70,18 @@ def read_swf(path: str | Path, *, name: str | None = None, most_bytes: int = MOS
 def read_swf_stream(stream: IO[bytes], name: str, source: str, *, most_bytes: int = MOST_BYTES) -> Workload:
     """Read a log from an open binary stream. `source` is what errors and the provenance call it."""
     digest = hashlib.sha256()
-    lines = _Lines(source)
+    lines, fields = _Lines(source), Wide()
     for block in unpacked(stream, source, most_bytes):
         digest.update(block)
-        for start in range(0, len(block), PIECE):
-            lines.feed(block[start : start + PIECE])
+        lines.feed_all(fields.narrow(block))
+    lines.feed_all(fields.narrow(b"", final=True))
     lines.feed(b"", final=True)
-    return _workload(lines, name, source, digest.hexdigest())
+    workload = _workload(lines, name, source, digest.hexdigest())
+    if not fields.wide:
+        return workload
+    words = {REASONS[kernel.FIELDS]: UNREADABLE}
+    aside = replace(workload.set_aside, reasons=tuple(words.get(text, text) for text in workload.set_aside.reasons))
+    return fields.added(replace(workload, set_aside=aside))
 
 
 @dataclass
@@ -97,6 +103,11 @@ class _Lines:
     header: list[str] = field(default_factory=list)
     known: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(kernel.ROW, np.bool_))
     """Columns with a value that is not -1."""
+
+    def feed_all(self, data: bytes) -> None:
+        """As `feed`, of any length."""
+        for start in range(0, len(data), PIECE):
+            self.feed(data[start : start + PIECE])
 
     def feed(self, data: bytes, *, final: bool = False) -> None:
         """Read all complete lines of what is held and `data`; hold the rest."""
@@ -257,15 +268,15 @@ def write_swf(workload: Workload, path: str | Path, *, wait: Ints | None = None,
         columns["wait"] = np.asarray(wait, np.int64)
     if broken := beyond_caps(columns):
         raise SettingError(f"workload {workload.name!r} cannot be written as SWF: {broken}")
+    more = fields_behind(workload)
+    line = " ".join(["%s"] * (len(FIELDS) + len(more))) + "\n"
     with packed(Path(path)) as stream:
         stream.write(_header_text(workload, note).encode("utf-8", "replace"))
         for start in range(0, len(workload), _MANY):
             stop = min(start + _MANY, len(workload))
             fields = [_texts(columns[c][start:stop]) if c in columns else repeat("-1") for c in FIELDS]
-            stream.write("".join(map(_LINE.__mod__, zip(*fields, strict=False))).encode())
-
-
-_LINE: Final = " ".join(["%s"] * len(FIELDS)) + "\n"
+            fields += [values[start:stop] for values in more]
+            stream.write("".join(map(line.__mod__, zip(*fields, strict=False))).encode())
 
 
 def _texts(values: Column) -> list[Any]:

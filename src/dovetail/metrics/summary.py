@@ -10,6 +10,7 @@ from dovetail.metrics.deadlines import of_deadlines
 from dovetail.metrics.energy import of_energy
 from dovetail.metrics.nodes import of_nodes
 from dovetail.model.schedule import Schedule
+from dovetail.referee.schedule import check_schedule
 
 
 def summarize(
@@ -22,7 +23,8 @@ def summarize(
     narrow: int = NARROW,
 ) -> dict[str, float]:
     """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order; those of deadlines
-    only where jobs have some, those of nodes only where the nodes of jobs are known; and those of energy at a `site`.
+    only where jobs have some, those of nodes only where the nodes of jobs are known; those of energy at a `site`; and
+    of what a log says happened, how many rules it breaks.
 
     Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
     the metrics over jobs and to the classes, not to the cluster and its queue.
@@ -34,6 +36,7 @@ def summarize(
         **of_nodes(schedule, line),
         **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
         **(of_energy(schedule, site) if site is not None else {}),
+        **({"rules_broken": len(check_schedule(schedule))} if schedule.recorded else {}),
     }
 
 

@@ -30,6 +30,7 @@ class Schedule:
     `placement`: the node of every unit, where the cluster's nodes are known.
     `charged_s`: how long all decisions took together, where that was added to the waits.
     `clairvoyant`: the policy knew the run times and the submissions to come.
+    `recorded`: nobody decided these starts; they are those of the log. They may break rules.
     """
 
     workload: Workload
@@ -48,6 +49,7 @@ class Schedule:
     accepted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     placement: Placement | None = None
     charged_s: float = 0.0
+    recorded: bool = False
 
     def __repr__(self) -> str:
         ran = self.start >= 0

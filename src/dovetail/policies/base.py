@@ -91,6 +91,8 @@ class Policy(ABC):
     """It cannot decide before it knows its site (`at`)."""
     makes_offers: ClassVar[bool] = False
     """It accepts or refuses deadlines when jobs arrive."""
+    from_record: ClassVar[bool] = False
+    """It is no rule but what the log says happened: its starts are the log's, and `decide` is never asked."""
     compiled: ClassVar[bool] = False
     """Whole replays of it are compiled: `rule` gives it as numbers."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,27 @@ class Entry:
     def unstarted(self) -> str:
         """How many jobs still waited when the replay ended, in words; empty: none did."""
         return unstarted(self.metrics, self.runs)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether this is no policy but what the log says happened."""
+        return self.metrics.get("rules_broken", nan) >= 0
+
+    @property
+    def contends(self) -> bool:
+        """Whether it can be best of something: it is a policy, and started all jobs."""
+        return not (self.unstarted or self.recorded)
+
+    @property
+    def note(self) -> str:
+        """What a reader must know of its numbers, below its name."""
+        return self.unstarted or (recorded(self.metrics, self.runs) if self.recorded else "")
+
+
+def recorded(metrics: Mapping[str, float], runs: int = 1) -> str:
+    """How many rules of a replay the log itself breaks, in words."""
+    many = metrics["rules_broken"] * runs
+    return f"as the log says; {f'{many:,.0f} starts break' if many else 'no start breaks'} a rule"
 
 
 def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:

@@ -191,7 +191,7 @@ def _least(case: Case, column: Metric) -> str:
     who, base = _winners(case, column), case.entries[0]
     if not who:
         return ""
-    least = min(_value(entry, column) for entry in case.entries if not entry.unstarted)
+    least = min(_value(entry, column) for entry in case.entries if entry.contends)
     text = f"The {column.words} was least under {_some(who)}: {_amount(column, least)}"
     by = change(_value(base, column), least)
     if named(base.policy) in who or base.unstarted or not isfinite(by):
@@ -200,8 +200,8 @@ def _least(case: Case, column: Metric) -> str:
 
 
 def _winners(case: Case, column: Metric) -> list[str]:
-    """The policies with the least value, of those that started all jobs; none where all have the same."""
-    entire = [entry for entry in case.entries if not entry.unstarted]
+    """The policies with the least value, of those that contend; none where all have the same."""
+    entire = [entry for entry in case.entries if entry.contends]
     values = [_value(entry, column) for entry in entire]
     if not any(isfinite(value) for value in values) or len(set(values)) == 1:
         return []

@@ -19,6 +19,8 @@ class Head:
     text: str
     unit: str = ""
     more_is_better: bool = False
+    key: str = ""
+    """The metric below it."""
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,21 @@ def of_case(case: Case) -> Table:
     for column in shown:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
         unit = scale(column, values)
-        heads.append(Head(column.head, unit.unit, column.more_is_better))
+        heads.append(Head(column.head, unit.unit, column.more_is_better, column.key))
         best = best_value(case, column)
         columns.append([
-            _cell(case, entry, column, value, unit.text(value), value == best and not entry.unstarted)
+            _cell(case, entry, column, value, unit.text(value), value == best and entry.contends)
             for entry, value in zip(case.entries, values, strict=True)
         ])  # fmt: skip
     rows = zip(case.entries, zip(*columns, strict=True), strict=True) if columns else ()
-    made = tuple(Row(named(entry.policy), cells, entry.runs, entry.unstarted) for entry, cells in rows)
+    made = tuple(Row(named(entry.policy), cells, entry.runs, entry.note) for entry, cells in rows)
     return Table(named(case.title), tuple(heads), made)
 
 
 def best_value(case: Case, column: Metric) -> float | None:
-    """The best value of a column, of policies that started all jobs; None where there is nothing to choose, or most
+    """The best value of a column, of those that contend; None where there is nothing to choose, or most
     have it."""
-    whole = [float(entry.metrics.get(column.key, nan)) for entry in case.entries if not entry.unstarted]
+    whole = [float(entry.metrics.get(column.key, nan)) for entry in case.entries if entry.contends]
     known = [value for value in whole if isfinite(value)]
     if not known:
         return None

@@ -248,7 +248,7 @@ def matrix_figure(case: Case) -> Figure:
             found = relative(case, down, column.key)
             colour = shade(1 / found if column.more_is_better and found else found)
             ax.add_patch(Rectangle((across, down), 1, 1, facecolor=colour, edgecolor="#ffffff"))
-            star = rows[down].metrics.get(column.key, nan) == best and not rows[down].unstarted
+            star = rows[down].metrics.get(column.key, nan) == best and rows[down].contends
             text = ("★ " if star else "") + of_baseline(found)
             weight = "bold" if star else "normal"
             at = ax.text(across + 0.5, down + 0.5, text, ha="center", va="center", fontsize=8, fontweight=weight)

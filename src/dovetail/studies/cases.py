@@ -201,12 +201,13 @@ def _unpairable(rows: Sequence[Row]) -> str:
 
 
 def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site | None = None) -> Case:
-    """One case of schedules of the same workload under policies of different names; the first is the baseline. With a
-    `site`, its energy is measured too."""
+    """One case of schedules of the same workload under policies of different names; the first is the baseline, or
+    what was recorded. With a `site`, its energy is measured too."""
     if not schedules:
         raise SettingError("no schedules: a case has at least one policy")
     if pair not in PAIRINGS[1:]:
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
+    schedules = sorted(schedules, key=lambda one: not one.recorded)  # what happened comes first
     first = schedules[0]
     tables = {one.policy: groups(one, pair) if bool((one.start >= 0).all()) else {} for one in schedules}
     if len(tables) < len(schedules):
@@ -230,6 +231,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site 
 
 def of_runs(runs: Mapping[str, Sequence[Schedule]], site: Site | None = None) -> Case:
     """One case of several workloads, each replayed under every policy, in the same order: each workload is a pair."""
+    runs = dict(sorted(runs.items(), key=lambda of: not of[1][0].recorded))
     measured = {policy: [summarize(one, site) for one in schedules] for policy, schedules in runs.items()}
     tables = {
         policy: {}

@@ -172,7 +172,7 @@ class Store:
         return Schedule(
             workload, cluster, row["policy"], row["estimate"], start, arrive, first, last,
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
-            accepted, placement,
+            accepted, placement, recorded=row.get("rules_broken") is not None,
         )  # fmt: skip
 
     def cases(self, pair: str = "") -> tuple[Case, ...]:

@@ -18,6 +18,7 @@ from dovetail.io.swf import header_count
 from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.requests import requests_of
 from dovetail.model.workload import Column, Step, Workload
+from dovetail.names import unknown
 from dovetail.referee.nodes import fit_idle
 
 
@@ -111,6 +112,11 @@ def known_submit(workload: Workload) -> Workload:
     return workload.take(workload.submit >= 0, "submit before second 0")
 
 
+def known_start(workload: Workload) -> Workload:
+    """Drop a job whose start the log does not know: `recorded` can say nothing of it."""
+    return workload.take(workload.get("wait") >= 0, "no recorded start")
+
+
 def cut_at_limit(workload: Workload, *, overrun: str = "cut") -> Workload:
     """Cut a run time at the limit where there is one (`cut`), or leave it as the log has it (`run`)."""
     if overrun == "run":
@@ -197,6 +203,7 @@ FILTERS: Final[Mapping[str, Filter]] = {
     "known_limit": Filter(known_limit),
     "limit_from_runtime": Filter(limit_from_runtime, {"source": _Choice(("runtime", "maxruntime"))}),
     "known_submit": Filter(known_submit),
+    "known_start": Filter(known_start),
     "cut_at_limit": Filter(cut_at_limit, _OVERRUN),
     "queues": Filter(queues, _LISTS),
     "statuses": Filter(statuses, _LISTS),
@@ -209,7 +216,7 @@ def parse_filter(text: str) -> Callable[[Workload], Workload]:
     """The filter that `name` or `name:setting=value` asks for. SettingError lists the valid ones."""
     name, colon, rest = text.partition(":")
     if name not in FILTERS:
-        raise SettingError(f"no filter is called {name!r}; valid: {', '.join(FILTERS)}")
+        raise SettingError(unknown("filter", name, FILTERS))
     chosen = FILTERS[name]
     if not colon:
         if chosen.settings is _LISTS:
@@ -217,8 +224,7 @@ def parse_filter(text: str) -> Callable[[Workload], Workload]:
         return chosen.apply
     setting, _, value = rest.partition("=")
     if setting not in chosen.settings:
-        valid = ", ".join(chosen.settings) or "none"
-        raise SettingError(f"filter {name!r} has no setting {setting!r}; valid: {valid}, as name:setting=value")
+        raise SettingError(f"filter {name}: {unknown('setting', setting, chosen.settings)}")
     try:
         return partial(chosen.apply, **{setting: chosen.settings[setting](value)})
     except ValueError as error:
