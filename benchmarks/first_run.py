@@ -2,6 +2,8 @@
 
 python benchmarks/first_run.py              an empty cache, then a full one, on KTH-SP2
 python benchmarks/first_run.py --warm-only  only fill the cache in use, for all kinds of policy
+python benchmarks/first_run.py --wheel dovetail-0.1.0-cp311-cp311-linux_x86_64.whl
+                                            the first runs after that wheel is installed in an empty environment
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
+from importlib.metadata import version
 from pathlib import Path
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
@@ -43,19 +47,47 @@ def warm_all() -> None:
 def cpu_of(command: list[str], cache: str) -> tuple[float, str]:
     """CPU seconds of a command and what it wrote to standard error."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command, env={**os.environ, "DOVETAIL_CACHE": cache}, capture_output=True, check=True, text=True
-    )
+    env = {**os.environ, "DOVETAIL_CACHE": cache}
+    done = subprocess.run(command, env=env, capture_output=True, check=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stderr
 
 
+def first_runs(wheel: Path) -> None:
+    """The first replay, planner and nodes from a wheel in an environment of its own, each with an empty cache."""
+    log = [str(TRACES / "papers" / "KTH-SP2.swf.gz")]
+    days = ["--scenario", "span=0d..3d"]
+    runs = {
+        "easy": [*log, "--policy", "easy"],
+        "plan-awf, 3 days": [*log, *days, "--policy", "plan-awf"],
+        "easy on nodes, 3 days": [*log, *days, "--policy", "easy", "--cluster", "kit-fh2"],
+    }
+    for name in [name for name in os.environ if name.startswith(("NUMBA_", "PYTHON"))]:
+        del os.environ[name]  # what would lead to other kernels than the wheel's
+    with tempfile.TemporaryDirectory() as room:
+        subprocess.run([sys.executable, "-m", "venv", f"{room}/venv"], check=True)
+        pip = [f"{room}/venv/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        pins = Path(room) / "pins"
+        pins.write_text("\n".join(f"{one}=={version(one)}" for one in ("llvmlite", "numba", "numpy")))
+        subprocess.run([*pip, "-c", pins, wheel], check=True)
+        for i, (name, words) in enumerate(runs.items()):
+            clock = time.monotonic()
+            cpu_s, said = cpu_of([f"{room}/venv/bin/dovetail", "replay", *words], f"{room}/cache{i}")
+            row = {"first": name, "wall_s": round(time.monotonic() - clock, 2), "cpu_s": round(cpu_s, 2)}
+            again = min(cpu_of([f"{room}/venv/bin/dovetail", "replay", *words], f"{room}/cache{i}")[0] for _ in "123")
+            print(json.dumps(row | {"again_cpu_s": round(again, 2), "says_it_compiles": said.count("Compiling")}))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--warm-only", action="store_true")
+    parser.add_argument("--wheel", type=Path)
     args = parser.parse_args()
     if args.warm_only:
         warm_all()
+        return
+    if args.wheel:
+        first_runs(args.wheel)
         return
     trace = str(TRACES / "papers" / "KTH-SP2.swf.gz")
     replay = [str(COMMAND), "replay", trace, "--policy", "easy"]

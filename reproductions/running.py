@@ -144,7 +144,7 @@ def run(work: Work, on: str, workers: int | None, only: str, again: bool, say: C
     tasks = [work.tasks[cell] for cell in wanted(work.tasks)]
     runs_on = engine(on, workers, store.path.resolve())
     with shown({task.name for task in tasks}, store, on) as tell:
-        _replay([task for task in tasks if task.name not in store.names()], store, runs_on, say, tell)
+        _replay([task for task in tasks if task.name not in store.names()], store, runs_on, tell)
     there |= {task.cell: _measured(work, task.cell) for task in tasks}
     if tasks:
         write_runs(folder, there.values())
@@ -157,11 +157,9 @@ def run(work: Work, on: str, workers: int | None, only: str, again: bool, say: C
     return len(tasks) + len(others)
 
 
-def _replay(
-    missing: list[Task], store: Store, runs_on: Engine, say: Callable[[str], None], tell: Callable[[Standing], None]
-) -> None:
+def _replay(missing: list[Task], store: Store, runs_on: Engine, tell: Callable[[Standing], None]) -> None:
     if missing:
-        warm_up(missing, say)
+        warm_up(missing)
         outcome = run_missing(missing, store, runs_on, costs(missing, store), tell)
         for name, why in outcome.failed.items():
             cell = next(task.cell for task in missing if task.name == name)

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 import dovetail as dt
-from dovetail.engine import replay as engine
+from dovetail.kernels import watch
+from dovetail.kernels.compile import inner, jit
 from dovetail.model.workload import NAMED
 from tests.conftest import ROOT
 
@@ -295,11 +296,20 @@ def test_foreign_names_cannot_speak(log: dt.Workload) -> None:
 
 
 def test_the_first_compilation_is_announced_once(
-    log: dt.Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(engine, "CACHE", tmp_path)
-    dt.replay(log, "easy")
-    assert capsys.readouterr().err == "Compiling the kernels for this machine, once: about half a minute.\n"
-    dt.replay(log, "easy")
-    dt.replay(log, Greedy)
+    monkeypatch.setattr(watch, "_SOON_S", 0.0)
+
+    @inner
+    def called(number: int) -> int:
+        return number + 1
+
+    @jit
+    def kernel(number: int) -> int:
+        return called(number) + 1
+
+    kernel._cache.disable()  # type: ignore[attr-defined]
+    assert kernel(1) == 3
+    assert capsys.readouterr().err == "Compiling the kernel kernel, once on this machine. It may take a minute.\n"
+    assert kernel(2) == 4
     assert capsys.readouterr().err == ""

@@ -176,8 +176,6 @@ def replay(
     from dovetail.policies import registry
 
     chosen, machine = registry.policy(policy), _machine(workload, cluster)
-    if not engine.compiled(chosen, bool(machine.kinds)):
-        engine.warm(chosen, bool(machine.kinds), _say)
     return engine.replay(
         workload, chosen, cluster=machine, estimate=estimate, site=_site(site), seed=seed, feedback=feedback,
         every_s=every_s, keep_promises=keep_promises, event_by_event=event_by_event,

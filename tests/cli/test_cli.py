@@ -413,7 +413,6 @@ def test_schedules_of_traces_with_one_name_are_all_kept(trace: Path, tmp_path: P
 def test_what_the_system_refuses_is_said_without_a_traceback(trace: Path, tmp_path: Path) -> None:
     for done in (
         run("replay", trace, "--out", trace),
-        in_a_process("replay", trace, env={"DOVETAIL_CACHE": str(trace)}),
         run("workload", "convert", trace, tmp_path / "late.swf", "--scenario", "scale-load=0.0000001"),
         in_a_process("workload", "generate", tmp_path / "much.swf", "--jobs", str(10**13)),
         run("replay", trace, "--processors", str(10**20)),

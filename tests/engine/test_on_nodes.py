@@ -10,7 +10,7 @@ import pytest
 
 from dovetail.engine.fair_starts import fair_starts
 from dovetail.engine.pass_times import timed_replay
-from dovetail.engine.replay import compiled, replay
+from dovetail.engine.replay import replay, warm
 from dovetail.errors import SettingError
 from dovetail.policies.registry import policy
 from tests.slow.node_cases import random_nodes_case
@@ -57,5 +57,4 @@ def test_policies_that_cannot_run_on_nodes_are_refused(name: str) -> None:
         with pytest.raises(SettingError, match=rf"{name} .* nodes.*: choose a list policy \(easy, "):
             tried(case.workload, chosen, cluster=case.cluster)
     with pytest.raises(SettingError, match="nodes"):
-        compiled(chosen, nodes=True)
-    compiled(chosen)
+        warm(chosen, nodes=True)

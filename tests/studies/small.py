@@ -37,7 +37,7 @@ def prepared(path: Path, store: Store) -> list[Task]:
     study = read_study(path)
     tasks = tasks_of(study, path, store.keep)
     store.write_study(study, "", [task.name for task in tasks])
-    warm_up(tasks, print)
+    warm_up(tasks)
     return tasks
 
 

@@ -55,7 +55,7 @@ def compare_command(
     chosen = [policy_named(name) for name in policies]
     nodes = prepare.nodes_named(cluster, processors)
     for one in chosen:
-        warm(one, nodes is not None, prepare.say)
+        warm(one, nodes is not None)
     workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
     prepare.need_jobs(workload)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli import screen
-from dovetail.cli.prepare import Filters, Json, Processors, Scenarios, Seed, counted, load, need_jobs, print_json, say
+from dovetail.cli.prepare import Filters, Json, Processors, Scenarios, Seed, counted, load, need_jobs, print_json
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def advise_command(
     workload = load(trace, filters, scenarios, "cut", seed, processors)
     need_jobs(workload)
     policy = DeadlineBackfilling()
-    warm(policy, say=say)
+    warm(policy)
     when = int(workload.submit[-1]) if now is None else now
     with counted("futures", weeks * (1 + len(wanted)), "replays", not as_json) as tell:
         found = offers(

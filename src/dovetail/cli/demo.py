@@ -31,7 +31,7 @@ def demo_command(
 
     policies = {name: policy(name) for name in _POLICIES}
     for one in policies.values():
-        warm(one, say=prepare.say)
+        warm(one)
     log, page = folder / "log.swf.gz", folder / "page.html"
     folder.mkdir(parents=True, exist_ok=True)
     workload = lublin(_JOBS, _PROCESSORS, seed=seed, load=_LOAD, kind="batch")

@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from dovetail.cli import check, compare, deadline, demo, policies, predict, replay, report, screen, study, workload
+from dovetail.cli import (
+    check,
+    compare,
+    deadline,
+    demo,
+    policies,
+    predict,
+    replay,
+    report,
+    screen,
+    study,
+    warm,
+    workload,
+)
+from dovetail.cli.compiling import show_compiling
 from dovetail.errors import DovetailError
 from dovetail.units import printable
 from dovetail.version import __version__
@@ -26,6 +40,7 @@ app.command("compare", cls=screen.Grouped)(compare.compare_command)
 app.command("report")(report.report_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
+app.command("warm")(warm.warm_command)
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
 app.add_typer(predict.app, name="predict")
@@ -60,6 +75,7 @@ def _extra(package: str) -> str:
 
 def main() -> None:
     """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
+    show_compiling()
     try:
         app()
     except ModuleNotFoundError as error:

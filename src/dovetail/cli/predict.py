@@ -61,7 +61,7 @@ def evaluate_command(
         predictor(name)
     chosen = [policy_named(name) for name in policies or _POLICIES]
     for one in chosen:
-        warm(one, say=prepare.say)
+        warm(one)
     workload = prepare.load(trace, filters, scenarios, overrun, 0)
     prepare.need_jobs(workload)
     rows: list[dict[str, Any]] = []

@@ -140,7 +140,7 @@ def replay_command(
     site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site, nodes)
     for chosen in policies:
-        warm(chosen, nodes is not None, prepare.say)
+        warm(chosen, nodes is not None)
     written: set[str] = set()
     unstarted = []
     for path in traces:

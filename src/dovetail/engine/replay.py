@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -19,7 +18,6 @@ from dovetail.engine.estimates import Estimate, Estimator, estimator_of
 from dovetail.engine.stepped import Stepper, asked
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
-from dovetail.kernels.compile import CACHE
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.requests import Placement, requests_of, typical
@@ -250,30 +248,19 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
     return keys
 
 
-def warm(policy: Policy, nodes: bool = False, say: Callable[[str], object] = lambda text: None) -> None:
-    """Make sure that the kernels which this policy needs, perhaps on nodes, are compiled (and remember it). `say` is
-    told before it takes long."""
-    marker = _marker(policy, nodes)
-    if marker is None:
-        return
-    marker.parent.mkdir(parents=True, exist_ok=True)  # where it cannot be made, that is known before compiling
-    if not marker.exists():
-        say(f"Compiling the kernels for this machine, once: about {'a' if nodes else 'half a'} minute.")
-    columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
-    cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
-    replay(Workload("warm-up", columns, 1, Provenance("warm-up")), policy.to_compile(), cluster=cluster)
-    if not marker.exists():
-        marker.touch()
-
-
-def compiled(policy: Policy, nodes: bool = False) -> bool:
-    """Whether this machine has compiled what the policy needs. A policy that cannot run on nodes is refused."""
-    marker = _marker(policy, nodes)
-    return marker is None or marker.exists()
-
-
-def _marker(policy: Policy, nodes: bool) -> Path | None:
+def warm(policy: Policy, nodes: bool = False) -> None:
+    """Make sure that the kernels which this policy needs, perhaps on nodes, are there: loaded, or compiled and kept. A
+    policy that cannot run on nodes is refused."""
     if nodes:
         policy.refuse("nodes")
-    rule = policy.to_compile().rule()
-    return None if rule is None else CACHE / f"warm-{type(rule).__name__}{'-nodes' if nodes else ''}"
+    chosen = policy.to_compile()
+    if chosen.rule() is not None:
+        workload, cluster = one_job(nodes)
+        replay(workload, chosen, cluster=cluster)
+
+
+def one_job(nodes: bool) -> tuple[Workload, Cluster]:
+    """The smallest replay there is: what it is good for is to have kernels compiled."""
+    columns = {name: np.ones(1, np.int64) for name in ("id", "submit", "size", "runtime", "limit")}
+    cluster = by_node(("cores",), (NodeKind("warm-up", 1, (1,)),)) if nodes else Cluster(1)
+    return Workload("warm-up", columns, 1, Provenance("warm-up")), cluster

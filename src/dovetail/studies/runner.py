@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dovetail.engine.replay import compiled, warm
+from dovetail.engine.replay import warm
 from dovetail.policies.registry import policy
 from dovetail.studies.cost import costs as costs_of
 from dovetail.studies.executors import RETRIES, Engine, ExecutorError, engine
@@ -48,13 +48,13 @@ class Outcome:
     """Batches that were lost with their worker and tried again."""
 
 
-def warm_up(tasks: Sequence[Task], say: Callable[[str], None]) -> None:
+def warm_up(tasks: Sequence[Task]) -> None:
     """Compile the kernels that the policies need, once, here: workers then find them in the cache."""
     wanted = dict.fromkeys((task.policy, bool(task.cluster)) for task in tasks)
     policies = [(policy(text), nodes) for text, nodes in wanted]
-    known = [compiled(one, nodes) for one, nodes in policies]  # one that cannot run there is refused here
-    if not all(known):
-        say("Compiling the kernels for this machine, once: about half a minute, or a minute for nodes.")
+    for one, nodes in policies:
+        if nodes:
+            one.refuse("nodes")  # before any is compiled
     for one, nodes in policies:
         warm(one, nodes)
 
@@ -75,7 +75,7 @@ def prepare(path: Path, store: Store, say: Callable[[str], None]) -> tuple[Study
     tasks = tasks_of(study, path, store.keep)
     there = store.names()
     tell_of_earlier(store, say)
-    warm_up([task for task in tasks if task.name not in there], say)
+    warm_up([task for task in tasks if task.name not in there])
     return study, tasks, costs_of(tasks, store)
 
 

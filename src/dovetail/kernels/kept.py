@@ -1,0 +1,125 @@
+"""Compiled kernels on disk: where they are looked for, and how they are kept.
+
+Numba's own file cache has an index for each function, which processes that compile at the same time overwrite for each
+other, and needs a folder that it may write to. Here each compiled kernel is one file, named after what it is compiled
+from: looked for among those that are shipped, then in the cache of this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from numba.core import serialize, sigutils, types
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+
+from dovetail.kernels.announce import remark
+from dovetail.kernels.shipped import Shipped
+
+_TYPES: Final = 6
+"""Where in what Numba keeps of a kernel the text of its types stands: sources and paths that nobody reads."""
+used: dict[str, None] = {}
+"""Names of the compiled kernels that this process has loaded or made, in turn."""
+
+
+class Kept(_Cache):
+    """What Numba asks for the compiled code of one function."""
+
+    def __init__(self, function: Callable[..., Any], shipped: Shipped, folder: Path) -> None:
+        self._function, self._shipped, self._folder = function, shipped, folder
+        self._source = _source_of(function)
+        self._enabled, self._anew = True, False
+
+    @property
+    def cache_path(self) -> str:
+        return str(self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if not self._enabled or self._anew:
+            return None
+        target_context.refresh()
+        name = self._name(sig)
+        data = self._shipped.read(name)
+        if data is None:
+            try:
+                data = (self._folder / name).read_bytes()
+            except OSError:
+                return None
+        used[name] = None
+        parts = pickle.loads(data)  # noqa: S301 - our own code: checked by hash, or kept by this user
+        return CompileResult._rebuild(target_context, *parts)  # type: ignore[no-untyped-call]
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if not self._enabled or data.library.has_dynamic_globals:
+            return
+        parts = list(data._reduce())
+        parts[_TYPES] = ""
+        name = self._name(sig)
+        used[name] = None
+        try:
+            write(self._folder / name, serialize.dumps(tuple(parts)))  # type: ignore[no-untyped-call]
+        except OSError as error:
+            _cannot_keep(self._folder, error)
+
+    def enable(self) -> None:
+        self._enabled = True
+
+    def disable(self) -> None:
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Numba asks for this before it compiles anew: what is written then replaces what is there."""
+        self._anew = True
+
+    def _name(self, sig: Any) -> str:
+        """The same wherever the package lies: what the kernel is, its source, and the types that it is given."""
+        args, _ = sigutils.normalize_signature(sig)  # type: ignore[no-untyped-call]
+        text = f"{self._source}({', '.join(map(_spelled, args))})"
+        short = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}".replace("<locals>.", "")
+        return f"{short}-{hashlib.sha256(text.encode()).hexdigest()[:24]}.nbc"
+
+
+def _source_of(function: Callable[..., Any]) -> str:
+    """What says which function this is: its name, the file it is in, and what it has from around it."""
+    code = function.__code__
+    try:
+        source = Path(code.co_filename).read_bytes()
+    except OSError:  # typed at a prompt
+        source = code.co_code + repr((code.co_consts, code.co_names)).encode()
+    around = tuple(cell.cell_contents for cell in function.__closure__ or ())
+    h = hashlib.sha256(source)
+    h.update(serialize.dumps(around) if around else b"")  # type: ignore[no-untyped-call]
+    return f"{function.__module__}.{function.__qualname__}:{code.co_firstlineno}:{h.hexdigest()}"
+
+
+def _spelled(kind: Any) -> str:
+    """A type in letters, with the module of each class: two of the same name may answer differently."""
+    if not isinstance(kind, types.BaseTuple):
+        return str(kind)
+    own, within = getattr(kind, "instance_class", tuple), map(_spelled, kind)  # type: ignore[call-overload]
+    return f"{own.__module__}.{own.__qualname__}({', '.join(within)})"
+
+
+def write(path: Path, data: bytes) -> None:
+    """All of a file or nothing: others may be reading it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        new.write_bytes(data)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+_told: set[Path] = set()
+
+
+def _cannot_keep(folder: Path, error: OSError) -> None:
+    if folder not in _told:
+        _told.add(folder)
+        remark(f"Compiled kernels cannot be kept in {folder} ({error.strerror}): the next run compiles them again.")
