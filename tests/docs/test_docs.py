@@ -218,12 +218,19 @@ def test_the_index_has_all_pages() -> None:
     assert [page for page in listed if page != "README.md" and f"]({page})" not in index] == []
 
 
-def test_the_policy_of_the_readme_is_the_example() -> None:
+def test_the_policy_of_the_page_is_the_example() -> None:
     example = (ROOT / "examples" / "shortest_first.py").read_text(encoding="utf-8").rstrip()
     assert len(example.splitlines()) <= 15
-    for page in (ROOT / "README.md", ROOT / "docs" / "write-a-policy.md"):
-        shown = [block.text for block in blocks(page) if "class ShortestFirst" in block.text]
-        assert shown == [example]
+    shown = [block.text for block in blocks(ROOT / "docs" / "write-a-policy.md") if "class ShortestFirst" in block.text]
+    assert shown == [example]
+
+
+def test_the_readme_is_short_and_shows_a_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 725
+    picture = ROOT / "docs" / "figures" / "page.png"
+    assert text.index("docs/figures/page.png") < text.index("\n## ")
+    assert picture.stat().st_size < 150_000
 
 
 def test_the_order_on_the_page_is_the_example() -> None:
