@@ -46,6 +46,19 @@ def test_the_reference_has_every_name() -> None:
     assert sorted([*listed, "__version__", "optimize"]) == sorted(dovetail.__all__)
 
 
+def test_the_glossary_has_every_word_of_the_architecture_in_order() -> None:
+    def first_column(name: str, heading: str) -> list[str]:
+        part = (ROOT / name).read_text(encoding="utf-8").partition(heading)[2].partition("\n#")[0]
+        return [cell.strip() for cell in re.findall(r"^\| ([^|]+) \|", part, re.MULTILINE)][1:]
+
+    rows = first_column("docs/glossary.md", "# Glossary")
+    assert rows == sorted(rows, key=str.lower)
+    known = {word for row in rows for word in row.lower().split(", ")}
+    words = {word for row in first_column("ARCHITECTURE.md", "## Words") for word in row.lower().split(", ")}
+    assert len(words) > 20
+    assert words - known == set()
+
+
 def test_the_policy_of_the_tutorial_is_the_example() -> None:
     example = (ROOT / "examples" / "narrow_first.py").read_text(encoding="utf-8").rstrip()
     page = ROOT / "docs" / "tutorials" / "first-policy.md"
