@@ -136,11 +136,12 @@ def settings(rest: str, text: str, known: Mapping[str, Callable[[str], Any]]) ->
 
 
 def unknown(what: str, name: str, choices: Iterable[str]) -> str:
-    """What to say of a name that does not exist: the one that was perhaps meant, and all there are."""
+    """What to say of a name that does not exist, in one line: the one that was perhaps meant, else all there are."""
     choices = list(choices)
-    near = get_close_matches(name, choices, 1)
-    meant = f"; did you mean {near[0]}?" if near else ":"
-    return f"no {what} {name!r}{meant} choose from {', '.join(choices) or 'none'}"
+    begun = [one for one in choices if len(name) > 2 and one.startswith(name)]
+    if near := begun or get_close_matches(name, choices, 1):
+        return f"no {what} {name!r}; did you mean {near[0]}?"
+    return f"no {what} {name!r}: choose from {', '.join(choices) or 'none'}"
 
 
 def _yes_no(value: str) -> bool:

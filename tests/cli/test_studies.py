@@ -123,9 +123,8 @@ def test_a_missing_library_is_named(study: Path, tmp_path: Path) -> None:
     script += "from dovetail.cli.main import main; main()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == (
-        "dovetail: this needs the package jinja2, of an extra that is not installed: pip install jinja2\n"
-    )
+    wanted = "dovetail: this needs jinja2, which is not installed: pip install 'dovetail[studies]'\n"
+    assert done.stderr == wanted
 
 
 @pytest.mark.parametrize(

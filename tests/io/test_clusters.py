@@ -72,7 +72,7 @@ def test_an_unknown_name_lists_the_valid_ones(name: str) -> None:
     ("old", "new", "says"),
     [
         ('name = "two"', "name = 2", "name = 2: must be a text"),
-        ('name = "two"', 'label = "two"', "unknown key 'label'; valid: name, shared"),
+        ('name = "two"', 'label = "two"', "no key 'label': choose from name, shared"),
         ('shared = "gpus"', 'shared = "cores"', "shared='cores'"),
         ('shared = "gpus"', 'shared = "mics"', "shared='mics'"),
         ('shared = "gpus"', "shared = 1", "must be a text"),

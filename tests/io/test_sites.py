@@ -74,7 +74,7 @@ constant = 350
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("busy_w = 9\nidel_w = 3", "unknown key idel_w"),
+        ("busy_w = 9\nidel_w = 3", "no key 'idel_w'; did you mean idle_w?"),
         ("", "busy_w = missing"),
         ("busy_w = true", "busy_w = True: must be a number from 0"),
         ("busy_w = -1", "busy_w = -1"),

@@ -236,7 +236,37 @@ def test_the_command_and_a_comparison_after_it(tmp_path: Path) -> None:
     assert (facts["jobs"], facts["lines"], facts["users"]) == (300, 300, 5)
     assert facts["understood"]["columns"]["size"] == "NCPUS"
     shown = run("workload", "import", table, "-o", out, "--processors", "16").stdout
-    assert "size           NCPUS" in shown
+    assert "size          NCPUS" in shown
+    assert max(map(len, shown.splitlines())) <= 80
     assert "300 read = 300 kept + 0 set aside" in shown
     page = run("compare", out, "easy", "sjf-easy", "conservative", "--no-open", "-o", tmp_path / "page.html")
     assert page.returncode == 0, page.stderr
+
+
+def test_a_bar_in_the_name_of_a_job_shifts_nothing(tmp_path: Path) -> None:
+    """As a real sacct prints it: it quotes nothing."""
+    head = "JobID|User|JobName|Submit|Start|End|NCPUS|Timelimit"
+    times = "2026-11-17T05:55:39|2026-11-17T05:55:40|2026-11-17T05:59:25"
+    text = f"{head}\n1|ann|run|1|{times}|2|00:40:00\n2|ben||2||{times}|3|1-00:00:00\n3|eve|plain|{times}|1|00:01:00\n"
+    log, _ = read_any(write(tmp_path / "sacct.txt", text))
+    assert log.size.tolist() == [2, 3, 1]
+    assert [log.called("name", number) for number in log["name"]] == ["run|1", "|2|", "plain"]
+    assert [log.called("user", number) for number in log["user"]] == ["ann", "ben", "eve"]
+    nameless = text.replace("|JobName", "")
+    with pytest.raises(InputError, match=r"sacct.txt:2: 9 fields where the first line names 7: a bar in a name\?"):
+        read_any(write(tmp_path / "sacct.txt", nameless))
+
+
+def test_a_table_without_limits_is_told_how_to_be_replayed(tmp_path: Path) -> None:
+    rows = "".join(
+        f"{n},{1.7e9 + 60 * n:.0f},{1.7e9 + 60 * n + 9:.0f},{1.7e9 + 60 * n + 99:.0f},4\n" for n in range(50)
+    )
+    table = write(tmp_path / "own.csv", f"JobID,Submit,Start,End,NCPUS\n{rows}")
+    out = tmp_path / "own.parquet"
+    done = run("workload", "import", table, "-o", out, "--processors", "8")
+    command = done.stderr.partition("dovetail compare ")[2].split()
+    assert run("replay", out).returncode == 2
+    assert " ".join(command[4:]) in run("replay", out).stderr
+    page = run("compare", *command, "--no-open", "-o", tmp_path / "page.html")
+    assert page.returncode == 0, page.stderr
+    assert "limit " not in done.stdout.partition("own: 50 jobs")[2]

@@ -92,12 +92,11 @@ def test_settings(text: str, wanted: ListPolicy | Conservative) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (
-            "nonsense",
-            ("no policy 'nonsense'", "easy", "list-saf", "conservative", "path/to/file.py:Name", "wfp3"),
-        ),
-        ("list-nonsense", ("no policy", *ORDERS)),
-        ("", ("no policy ''", "easy")),
+        ("nonsense", ("no policy 'nonsense'", "`dovetail policies` lists all")),
+        ("list-nonsense", ("no policy 'list-nonsense'",)),
+        ("sjf", ("no policy 'sjf'; did you mean sjf-easy?",)),
+        ("consrvative", ("did you mean conservative?",)),
+        ("", ("no policy ''", "`dovetail policies` lists all")),
         ("easy:colour=red", ("no setting 'colour'", "order, reserve, backfill, starve, relax, slack")),
         ("conservative:reserve=1", ("no setting 'reserve'", "sweep")),
         ("conservative:sweep=x", ("sweep=x", "once, each-end, repeat, by-start, start-now, none")),

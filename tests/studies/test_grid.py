@@ -97,7 +97,7 @@ def test_rules(tmp_path: Path) -> None:
         ('scenarios = ["scale-load=x"]', 4, "trace 'log': 'x' is not a number"),
         ('scenarios = "span=900d..901d"', 4, "trace 'log': no jobs are left to replay"),
         ('[[traces]]\npath = "none.swf"', 6, "none.swf"),
-        ('scenarios = ["scale-lod=2"]', 4, "no transform 'scale-lod'"),
+        ('scenarios = ["scale-lod=2"]', 4, "no scenario 'scale-lod'; did you mean scale-load?"),
         ('[[traces]]\npath = "$NO_SUCH_NAME/none.swf"', 6, "the environment has no such variable"),
     ],
 )
@@ -111,7 +111,7 @@ def test_what_cannot_be_prepared_is_named_with_its_line(tmp_path: Path, tail: st
 @pytest.mark.parametrize(
     ("head", "line", "says"),
     [
-        ('scenarios = [\n  [],\n  "scale-lod=2",\n]', 3, "no transform 'scale-lod'"),
+        ('scenarios = [\n  [],\n  "scale-lod=2",\n]', 3, "no scenario 'scale-lod'; did you mean scale-load?"),
         ('scenarios = ["scale-load=0"]', 1, "a factor is a positive number"),
         ('spans = "each 1s"', 5, "makes more than 10,000 spans"),
     ],

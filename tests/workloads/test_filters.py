@@ -145,9 +145,9 @@ def test_filters_compose_and_lose_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nonsense", "no filter is called 'nonsense'; valid: standard, positive_runtime"),
-        ("standard:speed=3", "no setting 'speed'; valid: overrun"),
-        ("known_limit:x=1", "no setting 'x'; valid: none"),
+        ("nonsense", "no filter 'nonsense': choose from standard, positive_runtime"),
+        ("standard:speed=3", "no setting 'speed': choose from overrun"),
+        ("known_limit:x=1", "no setting 'x': choose from none"),
         ("standard:overrun=walk", r"takes cut\|run, not 'walk'"),
         ("queues", "needs a setting: queues:include=1,3"),
         ("queues:include=fast", "takes numbers such as 1,3, not 'fast'"),

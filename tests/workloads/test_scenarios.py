@@ -221,7 +221,8 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("scale=2", "scale-load=FACTOR, set-load=LOAD, span=BEGIN..END"),
+        ("scale=2", "no scenario 'scale'; did you mean scale-load?"),
+        ("brighter=2", "scale-load=FACTOR, set-load=LOAD, span=BEGIN..END"),
         ("", "scale-load=FACTOR"),
         ("scale-load", "form scale-load=FACTOR"),
         ("shift-to-zero=1", "form shift-to-zero"),

@@ -1,19 +1,25 @@
-"""`dovetail compare`: two policies, one trace, one page in the browser."""
+"""`dovetail compare`: policies, one trace, one page in the browser."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli import prepare
+from dovetail.cli import prepare, screen
 from dovetail.cli.replay import replayed
 from dovetail.cli.report import Out, Pair, told
 from dovetail.errors import SettingError
+
+if TYPE_CHECKING:
+    from dovetail.model.cluster import Cluster
+    from dovetail.model.workload import Workload
+    from dovetail.policies.base import Policy
 
 
 def compare_command(
@@ -21,12 +27,17 @@ def compare_command(
         str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")
     ],
     policies: Annotated[
-        list[str], typer.Argument(metavar="POLICY...", help="The baseline, then one or more to compare with it.")
+        list[str],
+        typer.Argument(
+            metavar="POLICY...",
+            help="The baseline, then one or more to compare with it.",
+            autocompletion=prepare.policy_names,
+        ),
     ],
     estimate: prepare.Estimate = "limit",
-    processors: Annotated[int | None, typer.Option(min=1, max=10**9, help="Size of the cluster.")] = None,
+    processors: prepare.Processors = None,
     cluster: prepare.ClusterName = None,
-    seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
+    seed: prepare.Seed = 0,
     filters: prepare.Filters = None,
     scenarios: prepare.Scenarios = None,
     overrun: prepare.Overrun = "cut",
@@ -36,11 +47,8 @@ def compare_command(
     as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace under policies and show the difference on one page. Exit code 3: one never started some jobs."""
-    from dataclasses import replace
-
     from dovetail.engine.replay import warm
     from dovetail.policies.registry import policy as policy_named
-    from dovetail.studies.cases import of_schedules
 
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
@@ -50,16 +58,41 @@ def compare_command(
         warm(one, nodes is not None, prepare.say)
     workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
     prepare.need_jobs(workload)
-    schedules = [replayed(workload, one, estimate, seed, cluster=nodes)[0] for one in chosen]
-    case = of_schedules([replace(one, policy=name) for one, name in zip(schedules, policies, strict=True)], pair)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
     command += ["--processors", str(processors)] if processors else []
     command += ["--cluster", Path(cluster).name] if cluster else []
     command += [word for one in filters or () for word in ("--filter", one)]
     command += [word for one in scenarios or () for word in ("--scenario", one)]
     command += ["--overrun", overrun, "--seed", str(seed)]
-    case.report(out, command=shlex.join(command))
-    told(out, as_json)
+    compared(
+        workload, dict(zip(policies, chosen, strict=True)), out, shlex.join(command),
+        estimate=estimate, seed=seed, cluster=nodes, pair=pair, browser=browser, as_json=as_json,
+    )  # fmt: skip
+
+
+def compared(
+    workload: Workload, policies: Mapping[str, Policy], out: Path, command: str, *, estimate: str = "limit",
+    seed: int = 0, cluster: Cluster | None = None, pair: str = "weeks", browser: bool = True, as_json: bool = False,
+) -> None:  # fmt: skip
+    """Replay a workload under policies, write the page, tell its first sentences, and open it. Policies by the names
+    that the page calls them."""
+    from dataclasses import replace
+
+    from dovetail.reports.summary_text import summary
+    from dovetail.studies.cases import of_schedules
+
+    schedules = [
+        replace(replayed(workload, one, estimate, seed, cluster=cluster)[0], policy=name)
+        for name, one in policies.items()
+    ]
+    case = of_schedules(schedules, pair)
+    case.report(out, command=command)
+    if as_json:
+        prepare.print_case(case, page=str(out), bytes=out.stat().st_size)
+    else:
+        for sentence in summary(case.page()):
+            screen.tell(sentence)
+        told(out, as_json)
     if browser and not as_json and _has_screen():
         import webbrowser
 

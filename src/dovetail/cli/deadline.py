@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dovetail.cli.prepare import Filters, Json, Scenarios, load, need_jobs, new_table, print_json, say
+from dovetail.cli import screen
+from dovetail.cli.prepare import Filters, Json, Processors, Scenarios, Seed, counted, load, need_jobs, print_json, say
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ def advise_command(
         list[str] | None, typer.Option(metavar="DURATION", help="A deadline, from then on; repeat. Default: 24h 2d 7d.")
     ] = None,
     weeks: Annotated[int, typer.Option(min=2, max=52, help="Futures to try: this many past weeks, come again.")] = 8,
-    processors: Annotated[int | None, typer.Option(min=1, help="Size of the cluster; default: the trace's.")] = None,
+    processors: Processors = None,
     filters: Filters = None,
     scenarios: Scenarios = None,
-    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw.")] = 0,
+    seed: Seed = 0,
+    wide: screen.Wide = False,
     as_json: Json = False,
 ) -> None:
     """Say which deadlines a job could be promised, and how much less others would wait for it."""
@@ -55,38 +57,42 @@ def advise_command(
     policy = DeadlineBackfilling()
     warm(policy, say=say)
     when = int(workload.submit[-1]) if now is None else now
-    found = offers(
-        workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
-        weeks=weeks,
-    )  # fmt: skip
+    with counted("futures", weeks * (1 + len(wanted)), "replays", not as_json) as tell:
+        found = offers(
+            workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
+            weeks=weeks, progress=tell,
+        )  # fmt: skip
     if as_json:
         print_json({"trace": workload.name, "at_s": when, "size": size, "limit_s": limit_s, **asdict(found)})
     else:
-        _tell(found, limit_s, weeks)
+        _tell(found, limit_s, weeks, wide)
 
 
-def _tell(found: Offers, limit_s: int, weeks: int) -> None:
-    from rich.console import Console
-
+def _tell(found: Offers, limit_s: int, weeks: int, wide: bool) -> None:
     from dovetail.units import duration
 
-    console = Console(width=1_000)
-    console.print(f"{found.running:,} jobs run and {found.waiting:,} wait.")
-    console.print(
+    screen.tell(f"{found.running:,} jobs run and {found.waiting:,} wait.")
+    screen.tell(
         f"Without a deadline the job starts within {duration(found.promised_s)} at the latest; in {weeks} possible"
-        f" futures it waits {_over(found.wait_s)}."
+        f" futures it waits {' '.join(_over(found.wait_s).split())}."
     )
-    console.print(f"The earliest deadline that can be promised: {duration(found.earliest_s)} from now.")
-    heads = ("the job waits", "the others wait less by\n(hours in total)", "the same times processors\n(hours)")
-    table = new_table(("deadline", "answer"), heads)
-    for one in found.offers:
-        cells = [duration(one.deadline_s), "accepted" if one.accepted else "refused", _over(one.wait_s)]
-        table.add_row(*cells, *(_hours(values) for values in (one.saved_s, one.saved_processor_s)))
-    console.print(table)
-    console.print(
-        f"Futures: each of the last {weeks} weeks, come again. Brackets: 95 % intervals of the mean over them.\n"
-        f"The job is taken to run for all of its limit, {duration(limit_s)}. Others are all jobs that wait now or come"
-        " within a week."
+    screen.tell(f"The earliest deadline that can be promised: {duration(found.earliest_s)} from now.")
+    words = [
+        ("deadline", [duration(one.deadline_s) for one in found.offers]),
+        ("answer", ["accepted" if one.accepted else "refused" for one in found.offers]),
+    ]
+    columns = (
+        screen.Column("the job waits", [_over(one.wait_s) for one in found.offers]),
+        screen.Column("others save\n(hours)", [_hours(one.saved_s) for one in found.offers]),
+        screen.Column("others save\n(processor hours)", [_hours(one.saved_processor_s) for one in found.offers], 1),
+    )
+    screen.print_table(
+        words,
+        columns,
+        f"Others save: what they wait less, all together, by the job's deadline. Futures: each of the last {weeks}"
+        " weeks, come again. Brackets: 95 % intervals of the mean over them. The job is taken to run for all of its"
+        f" limit, {duration(limit_s)}. Others are all jobs that wait now or come within a week.",
+        wide=wide,
     )
 
 
@@ -95,11 +101,11 @@ def _over(values: Sequence[float]) -> str:
     from dovetail.units import duration
 
     mean = round(sum(values) / len(values))
-    return f"{duration(mean)} ({duration(round(min(values)))} to {duration(round(max(values)))})"
+    return f"{duration(mean)}\n({duration(round(min(values)))} to {duration(round(max(values)))})"
 
 
 def _hours(values: Sequence[float]) -> str:
     from dovetail.metrics.comparison import mean_interval
 
     mean, low, high = mean_interval([value / 3600 for value in values])
-    return f"{mean:,.1f} [{low:,.1f}, {high:,.1f}]"
+    return f"{mean:,.1f}\n\\[{low:,.1f}, {high:,.1f}]"

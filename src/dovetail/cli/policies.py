@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dovetail.cli import screen
 from dovetail.cli.prepare import Json, print_json
 
 if TYPE_CHECKING:
     from dovetail.policies.base import Policy
+
+
+_LABEL = 23
 
 
 def policies_command(
@@ -18,9 +22,9 @@ def policies_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List the built-in policies, orders and estimates; or show one policy."""
+    """List the policies by family, and the orders and estimates; or show one policy."""
     from dovetail.policies.lists import ORDERS
-    from dovetail.policies.registry import aliases, names, policy
+    from dovetail.policies.registry import aliases, families, names, policy
     from dovetail.predict.registry import names as estimates
 
     if name is not None:
@@ -28,13 +32,25 @@ def policies_command(
         print_json(about) if as_json else _show(about)
         return
     if as_json:
-        others = {"orders": list(ORDERS), "aliases": dict(aliases()), "estimates": estimates()}
+        others: dict[str, Any] = {
+            "families": families(),
+            "orders": list(ORDERS),
+            "aliases": dict(aliases()),
+            "estimates": estimates(),
+        }
         print_json({"policies": names(), **others})
         return
-    typer.echo("orders: " + ", ".join(ORDERS))
-    typer.echo("estimates: " + ", ".join(estimates()))
-    for one in names():
-        typer.echo(f"{one}{f'  (= {aliases()[one]})' if one in aliases() else ''}")
+    screen.tell("Start here: easy is what most clusters run, and the usual baseline. plan-af often waits least.")
+    screen.tell("dovetail policies NAME shows one with its settings; any can be written NAME:setting=value.")
+    for family, uses in families().items():
+        typer.echo(f"\n{family}")
+        screen.facts(((f"  {key}", line) for key, line in uses.items()), label=_LABEL)
+    typer.echo("\nYour own")
+    screen.facts([("  file.py:Name", "an object with decide(state); docs/write-a-policy.md")], label=_LABEL)
+    typer.echo()
+    screen.facts([("orders", ", ".join(ORDERS)), ("estimates", ", ".join(estimates()))], label=_LABEL)
+    papers = (f"{name} is {of}" for name, of in aliases().items() if not any(order in of for order in ORDERS[1:]))
+    screen.facts([("other names", "; ".join(papers))], label=_LABEL)
 
 
 def _about(policy: Policy) -> dict[str, Any]:
@@ -43,12 +59,14 @@ def _about(policy: Policy) -> dict[str, Any]:
     from inspect import getdoc
 
     from dovetail.names import settings_of
+    from dovetail.policies.registry import use_of
 
     known = settings_of(policy) if is_dataclass(policy) else dict[str, Any]()
     declared = ("clairvoyant", "needs_site", "keeps_promises", "makes_offers", "timed", "by_solver", "compiled")
     return {
         "name": policy.name,
         "is": (getdoc(policy) or "").partition("\n\n")[0].replace("\n", " "),
+        "use": use_of(policy.name),
         "settings": {
             written: {"value": _plain(getattr(policy, field)), "help": one.help, "may be": one.kind.words}
             for written, (field, one) in known.items()
@@ -63,14 +81,14 @@ def _plain(value: Any) -> Any:
 
 
 def _show(about: dict[str, Any]) -> None:
-    from textwrap import fill
-
     from dovetail.policies.base import CIRCUMSTANCES
 
     def say(text: str, indent: str = "") -> None:
-        typer.echo(fill(text, 79, initial_indent=indent, subsequent_indent=indent))
+        screen.tell(text, indent, indent)
 
     say(f"{about['name']}: {about['is']}")
+    if about["use"]:
+        say(f"Use: {about['use']}.")
     if about["settings"]:
         typer.echo(f"\nSettings, as in {about['name'].partition(':')[0]}:NAME=VALUE,...")
         for name, one in about["settings"].items():

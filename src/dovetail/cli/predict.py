@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli import prepare
+from dovetail.cli import prepare, screen
 from dovetail.cli.check import Cases, Seed, show
 from dovetail.cli.replay import replayed
 from dovetail.errors import SettingError
@@ -35,18 +35,17 @@ _ESTIMATES = (
 _METRICS = ("bsld", "af_s", "awf_s", "p2sf_s")
 
 
-@app.command("evaluate")
+@app.command("evaluate", cls=screen.Grouped)
 def evaluate_command(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst) or Parquet.")],
     estimates: Annotated[
         list[str] | None, typer.Option("--estimate", "-e", metavar="NAME", help="A predictor; repeat.")
     ] = None,
-    policies: Annotated[
-        list[str] | None, typer.Option("--policy", "-p", metavar="NAME", help="A policy; repeat.")
-    ] = None,
+    policies: prepare.Policies = None,
     filters: prepare.Filters = None,
     scenarios: prepare.Scenarios = None,
     overrun: prepare.Overrun = "cut",
+    wide: screen.Wide = False,
     as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace with each predictor under each policy, and compare with the users' limits."""
@@ -94,9 +93,9 @@ def evaluate_command(
         for row in calibration:
             prepare.print_json(row)
     else:
-        _table(rows)
+        _table(rows, wide)
         if calibration:
-            _calibration_table(calibration)
+            _calibration_table(calibration, wide)
     prepare.end(left)
 
 
@@ -123,7 +122,7 @@ def advise_command(
     if as_json:
         prepare.print_json(asdict(found))
         return
-    typer.echo(
+    screen.tell(
         f"{found.jobs:,} jobs of the same {', '.join(found.alike)}; limits so far: {duration(found.median_limit_s)}"
         f" (median); {found.censored:,} ran to their limits"
     )
@@ -131,7 +130,7 @@ def advise_command(
         text = "no limit can be named: too few jobs, or too many that ran to their limits"
         if limit_s is not None:
             text = f"ask for {duration(limit_s)}"
-        typer.echo(f"  risk of being stopped {100 * risk:3.0f} %: {text}")
+        screen.tell(f"risk of being stopped {100 * risk:3.0f} %: {text}", "  ", "    ")
 
 
 @app.command("check")
@@ -174,48 +173,51 @@ def _number(workload: Workload, column: str, text: str) -> int:
     return int(text)
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
+def _table(rows: list[dict[str, Any]], wide: bool) -> None:
     """One row per policy and predictor."""
     from rich.markup import escape
 
     from dovetail.metrics.catalog import metric_of
+    from dovetail.reports.columns import percent
     from dovetail.units import printable
 
-    heads = ("R2", "error\n(s)", "outlived\n(%)", *(f"{metric_of(key).head}\n(%)" for key in _METRICS), "CPU\n(s)")
-    table = prepare.new_table(("policy", "estimate"), heads)
-    last = ""
+    names, last = [], ""
     for row in rows:
-        changes = [f"{100 * row['change'][key]:+.1f}" if row["estimate"] != "limit" else "" for key in _METRICS]
-        name = escape(printable(row["policy"], 40)) if row["policy"] != last else ""
-        table.add_row(
-            name, escape(printable(row["estimate"], 60)),
-            f"{row['r2']:.2f}", f"{row['mean_error_s']:,.0f}", f"{100 * row['outlived']:.1f}", *changes,
-            f"{row['cpu_s']:.2f}",
-        )  # fmt: skip
+        names.append(escape(printable(row["policy"], 40)) if row["policy"] != last else "")
         last = row["policy"]
-    prepare.print_table(
-        table,
-        "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean.\n"
-        "error: mean distance from the run time. outlived: share of jobs that run longer than estimated at arrival.",
+    words = [("policy", names), ("estimate", [escape(printable(row["estimate"], 60)) for row in rows])]
+    columns = [
+        screen.Column("R2", [f"{row['r2']:.2f}" for row in rows], 2),
+        screen.Column("error\n(s)", [f"{row['mean_error_s']:,.0f}" for row in rows], 1),
+        screen.Column("outlived\n(%)", [f"{100 * row['outlived']:.1f}" for row in rows], 4),
+    ]
+    for at, key in enumerate(_METRICS):
+        cells = [percent(row["change"][key]) if row["estimate"] != "limit" else "" for row in rows]
+        columns.append(screen.Column(metric_of(key).head, cells, at and 2 + at))
+    columns.append(screen.Column("CPU\n(s)", [f"{row['cpu_s']:.2f}" for row in rows], 9))
+    screen.print_table(
+        words,
+        columns,
+        "Changes are relative to the limits as estimates; lower is better. R2: 1 is perfect, 0 as good as the mean."
+        " error: mean distance from the run time. outlived: share of jobs that run longer than estimated at arrival.",
+        wide=wide,
     )
 
 
-def _calibration_table(rows: list[dict[str, Any]]) -> None:
+def _calibration_table(rows: list[dict[str, Any]], wide: bool) -> None:
     """One row per level."""
-
     from dovetail.metrics.estimates import FEWEST_JOBS
 
-    shown = ("ended before\n(%)", "ended by\n(%)", "off by user\n(points)")
-    titles = ("quantile\n(%)", *shown, "pinball\n(s)", "of limit\n(s)", "of recent\n(s)")
-    table = prepare.new_table((), titles)
-    for row in rows:
-        shares = (f"{100 * row[key]:.1f}" for key in ("ended_before", "ended_by", "off_by_user"))
-        losses = (f"{row[key]:,.1f}" for key in ("pinball_s", "pinball_limit_s", "pinball_recent_s"))
-        table.add_row(f"{100 * row['level']:g}", *shares, *losses)
-    prepare.print_table(
-        table,
+    shares = {"ended_before": "ended before\n(%)", "ended_by": "ended by\n(%)", "off_by_user": "off by user\n(points)"}
+    losses = {"pinball_s": "pinball\n(s)", "pinball_limit_s": "of limit\n(s)", "pinball_recent_s": "of recent\n(s)"}
+    columns = [screen.Column(head, [f"{100 * row[key]:.1f}" for row in rows]) for key, head in shares.items()]
+    columns += [screen.Column(head, [f"{row[key]:,.1f}" for row in rows], 1) for key, head in losses.items()]
+    screen.print_table(
+        [("quantile (%)", [f"{100 * row['level']:g}" for row in rows])],
+        columns,
         f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
-        " jobs. It is calibrated if the\nquantile is between the shares of jobs that ended before and by then; *off by"
-        f" user*: how far it is from that, on average,\nfor users of at least {FEWEST_JOBS} jobs. Pinball loss: lower"
+        " jobs. It is calibrated if the quantile is between the shares of jobs that ended before and by then; off by"
+        f" user: how far it is from that, on average, for users of at least {FEWEST_JOBS} jobs. Pinball loss: lower"
         " is better.",
+        wide=wide,
     )

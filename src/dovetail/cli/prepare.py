@@ -4,23 +4,70 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dovetail.model.cluster import Cluster
     from dovetail.model.workload import Workload
+    from dovetail.reports.page_data import Case
 
+WITHOUT_LIMITS: Final = "--filter limit_from_runtime --filter standard --estimate runtime"
+"""How a log without limits is replayed: its run times are known beforehand."""
+JOBS: Final = "The jobs"
+MACHINE: Final = "The machine"
+DECISIONS: Final = "Decisions"
+"""Groups of options in the help."""
+
+
+def policy_names(incomplete: str) -> list[str]:
+    """Names that a shell may complete."""
+    from dovetail.policies.registry import aliases, named
+
+    return [name for name in (*named(), *aliases()) if name.startswith(incomplete.lower())]
+
+
+def _estimate_names(incomplete: str) -> list[str]:
+    from dovetail.predict.registry import names
+
+    return [name for name in (one.partition(":")[0] for one in names()) if name.startswith(incomplete)]
+
+
+def _filter_names(incomplete: str) -> list[str]:
+    from dovetail.workloads.filters import FILTERS
+
+    return [name for name in FILTERS if name.startswith(incomplete)]
+
+
+Policies = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--policy",
+        "-p",
+        metavar="NAME",
+        help="A name (see `dovetail policies`) or file.py:Name; repeat.",
+        autocompletion=policy_names,
+        rich_help_panel=DECISIONS,
+    ),
+]
 Filters = Annotated[
     list[str] | None,
-    typer.Option("--filter", "-f", metavar="NAME", help="Filter to apply, in turn; repeat. Default: standard."),
+    typer.Option(
+        "--filter",
+        "-f",
+        metavar="NAME",
+        help="Filter to apply, in turn; repeat. Default: standard.",
+        autocompletion=_filter_names,
+        rich_help_panel=JOBS,
+    ),
 ]
 Scenarios = Annotated[
     list[str] | None,
@@ -29,6 +76,7 @@ Scenarios = Annotated[
         "-s",
         metavar="NAME=VALUE",
         help="scale-load=1.2, span=0d..30d, sample=0.1, ...; repeat.",
+        rich_help_panel=JOBS,
     ),
 ]
 ClusterName = Annotated[
@@ -37,12 +85,32 @@ ClusterName = Annotated[
         "--cluster",
         metavar="NAME|FILE",
         help="Nodes to run on: eurora, kit-fh2, a TOML file, or Alibaba's list of nodes.",
+        rich_help_panel=MACHINE,
     ),
 ]
-Overrun = Annotated[str, typer.Option(help="A run time above the limit: cut it there, or let it run (cut|run).")]
+Processors = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=10**9, metavar="N", help="Size of the cluster; default: the trace's own.", rich_help_panel=MACHINE
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="For what is drawn at random.", rich_help_panel=JOBS)]
+Overrun = Annotated[
+    str,
+    typer.Option(
+        metavar="cut|run", help="A run time above the limit: cut it there, or let it run.", rich_help_panel=JOBS
+    ),
+]
 Estimate = Annotated[
     str,
-    typer.Option("--estimate", "-e", metavar="NAME", help="Run time estimates: limit, runtime, recent, hierarchy, ..."),
+    typer.Option(
+        "--estimate",
+        "-e",
+        metavar="NAME",
+        help="Run time estimates: limit, runtime, recent, hierarchy, ...",
+        autocompletion=_estimate_names,
+        rich_help_panel=DECISIONS,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON: one object per line.")]
 
@@ -78,9 +146,13 @@ def nodes_named(name: str | None, processors: int | None = None) -> Cluster | No
 
 def need_jobs(workload: Workload) -> None:
     """There is nothing to replay without jobs: say where they went."""
+    from dovetail.workloads.filters import NO_LIMIT
+
     if not len(workload):
         gone = "; ".join(f"{count:,}: {reason}" for reason, count in workload.set_aside.counts().items())
-        raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'})")
+        lacks = workload.set_aside.reasons and NO_LIMIT in workload.set_aside.reasons
+        hint = f"; if the log knows no limits: {WITHOUT_LIMITS}" if lacks else ""
+        raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'}){hint}")
     if workload.processors < 1:
         raise SettingError(f"{workload.name} does not say how large its machine is: give --processors or --cluster")
 
@@ -88,6 +160,18 @@ def need_jobs(workload: Workload) -> None:
 def print_json(value: dict[str, Any]) -> None:
     """One object on one line; what is not a number is null."""
     typer.echo(json.dumps(_plain(value), ensure_ascii=True))
+
+
+def print_case(case: Case, **more: Any) -> None:
+    """What was found of each policy of a case, as JSON: metrics, and how they compare with the first one's."""
+    from dataclasses import asdict
+
+    where: dict[str, Any] = {"trace": case.trace, "detail": case.detail, "estimate": case.estimate}
+    where |= {"pairing": case.pairing, "remarks": list(case.remarks)}
+    for entry in case.entries:
+        versus = {metric: asdict(comparison) for metric, comparison in entry.versus.items()}
+        found = {"policy": entry.policy, "runs": entry.runs, "metrics": entry.metrics, "versus": versus}
+        print_json({**where, **found, **more})
 
 
 def _plain(value: Any) -> Any:
@@ -100,26 +184,30 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def new_table(words: Iterable[str], numbers: Iterable[str]) -> Table:
-    """An empty table as all verbs print them: columns of words at the left, of numbers at the right, none ever cut."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1))
-    for title in words:
-        table.add_column(title, no_wrap=True)
-    for title in numbers:
-        table.add_column(title, justify="right", no_wrap=True)
-    return table
-
-
-def print_table(table: Table, *notes: str) -> None:
-    """A table as wide as it needs to be, so that no number is ever cut, and the notes below it."""
+@contextmanager
+def counted(what: str, total: int, unit: str, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
+    """A bar with rate and time left on the terminal; None where output is not a terminal."""
     from rich.console import Console
 
-    console = Console(width=1_000)
-    for part in (table, *notes):
-        console.print(part)
+    console = Console(stderr=True)
+    if not (wanted and console.is_terminal):
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    began = time.monotonic()
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total, rate="")
+
+        def tell(done: int) -> None:
+            rate = done / max(time.monotonic() - began, 1e-9)
+            bar.update(task, completed=done, rate=f"{rate:,.{0 if rate >= 10 else 1}f} {unit}/s")
+
+        yield tell
 
 
 def end(unstarted: Iterable[tuple[str, str]]) -> None:
@@ -135,5 +223,10 @@ def end(unstarted: Iterable[tuple[str, str]]) -> None:
 
 
 def say(text: str) -> None:
-    """A remark for the person at the terminal; standard output stays clean."""
+    """A remark for the person at the terminal, folded to its width; standard output stays clean."""
+    if sys.stderr.isatty():
+        from textwrap import fill
+
+        width = max(os.get_terminal_size(sys.stderr.fileno()).columns, 40)
+        text = "\n".join(fill(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
     print(text, file=sys.stderr, flush=True)

@@ -6,78 +6,111 @@ import itertools
 import re
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli import prepare
+from dovetail.cli import prepare, screen
 from dovetail.clock import cpu_s
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from dovetail.energy.site import Site
     from dovetail.model.cluster import Cluster, PowerCap
     from dovetail.model.schedule import Schedule
     from dovetail.model.workload import Workload
 
 _LONG = 50_000  # jobs from which on a progress bar is worth showing
-_SHOWN = ("bsld", "mean_wait_s", "max_wait_s", "af_s", "awf_s", "p2sf_s")
+_RANKS = {
+    "mean_wait_s": 0,
+    "wait_p95_s": 1,
+    "bsld": 2,
+    "utilization": 3,
+    "awf_s": 4,
+    "p2sf_s": 5,
+    "max_wait_s": 7,
+    "af_s": 8,
+}
+"""Which columns are left out last where there is no room."""
+_SHORT = {"wait_p95_s": "95 % wait", "utilization": "utilis-\nation"}
 
 
 def replay_command(
     traces: Annotated[
         list[str], typer.Argument(metavar="TRACE", help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")
     ],
-    policy: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--policy", "-p", metavar="NAME", help="A name (see `dovetail policies`) or file.py:Name; repeat."
-        ),
-    ] = None,
+    policy: prepare.Policies = None,
     estimate: prepare.Estimate = "limit",
-    processors: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="Size of the cluster; default: the trace's own.")
-    ] = None,
+    processors: prepare.Processors = None,
     cluster: prepare.ClusterName = None,
-    seed: Annotated[int, typer.Option(min=0, help="For policies and scenarios that draw at random.")] = 0,
+    seed: prepare.Seed = 0,
     filters: prepare.Filters = None,
     scenarios: prepare.Scenarios = None,
     overrun: prepare.Overrun = "cut",
     counting: Annotated[
-        str, typer.Option(help="all jobs, or only those ended by the last submission (all|ended).")
+        str,
+        typer.Option(
+            metavar="all|ended",
+            help="all jobs, or only those ended by the last submission.",
+            rich_help_panel=prepare.JOBS,
+        ),
     ] = "all",
     feedback: Annotated[
-        bool, typer.Option("--feedback", help="SWF fields 17 and 18 make a job wait for another.")
+        bool,
+        typer.Option(
+            "--feedback", help="SWF fields 17 and 18 make a job wait for another.", rich_help_panel=prepare.JOBS
+        ),
     ] = False,
     every: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="Passes only at multiples of this (30s); 0: at each arrival and end."),
+        typer.Option(
+            metavar="DURATION",
+            help="Passes only at multiples of this (30s); 0: at each arrival and end.",
+            rich_help_panel=prepare.DECISIONS,
+        ),
     ] = "0",
     charge: Annotated[
-        bool, typer.Option("--charge-decisions", help="Add the CPU time of each pass to the waits, in whole seconds.")
+        bool,
+        typer.Option(
+            "--charge-decisions",
+            help="Add the CPU time of each pass to the waits, in whole seconds.",
+            rich_help_panel=prepare.DECISIONS,
+        ),
     ] = False,
     fair_starts: Annotated[
-        int, typer.Option(min=0, help="Jobs to measure unfairness on: their starts if none had come after them.")
+        int,
+        typer.Option(
+            min=0, metavar="JOBS", help="Jobs to measure unfairness on: their starts if none had come after them."
+        ),
     ] = 0,
     gaps: Annotated[
         bool, typer.Option("--gaps", help="Say how far each result can be from the best of any policy, at most.")
     ] = False,
     energy: Annotated[
-        Path | None, typer.Option(metavar="SITE.toml", help="Say what energy, cooling and carbon each schedule costs.")
+        Path | None,
+        typer.Option(
+            metavar="SITE.toml",
+            help="Say what energy, cooling and carbon each schedule costs.",
+            rich_help_panel=prepare.MACHINE,
+        ),
     ] = None,
     power_cap: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1e9, metavar="KW", help="Never draw more, cooling apart; needs --energy for the powers."
+            min=0,
+            max=1e9,
+            metavar="KW",
+            help="Never draw more, cooling apart; needs --energy for the powers.",
+            rich_help_panel=prepare.MACHINE,
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write each schedule to this folder, as SWF and Parquet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write each schedule to this folder, as SWF and Parquet.")
+    ] = None,
+    wide: screen.Wide = False,
     as_json: prepare.Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them. Exit code 3: a policy never started some jobs."""
@@ -133,15 +166,15 @@ def replay_command(
             if out is not None:
                 _write(schedule, out, written, as_json)
         if not as_json:
-            _table(rows)
+            _table(rows, workload, wide)
             if nodes is not None:
-                _node_table(rows, nodes)
+                _node_table(rows, nodes, wide)
             if "deadline_jobs" in rows[0]["metrics"]:
-                _deadline_table(rows)
+                _deadline_table(rows, wide)
             if site is not None:
-                _energy_table(rows, site)
+                _energy_table(rows, site, wide)
             if gaps:
-                _gap_table(rows)
+                _gap_table(rows, wide)
     prepare.end(unstarted)
 
 
@@ -172,39 +205,14 @@ def replayed(
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
 
-    with _progress(len(workload), policy.name, not policy.compiled or len(workload) >= _LONG) as tell:
+    long = not policy.compiled or len(workload) >= _LONG
+    with prepare.counted(policy.name, len(workload), "jobs", long) as tell:
         clock = cpu_s()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
             progress=tell, charge_decisions=charge, site=site,
         )  # fmt: skip
         return schedule, cpu_s() - clock
-
-
-@contextmanager
-def _progress(jobs: int, name: str, wanted: bool) -> Iterator[Callable[[int], None] | None]:
-    """A bar with rate and time left on the terminal; nothing where output is not a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not (wanted and console.is_terminal):
-        yield None
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    began = time.monotonic()
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=jobs, rate="")
-
-        def tell(done: int) -> None:
-            rate = done / max(time.monotonic() - began, 1e-9)
-            bar.update(task, completed=done, rate=f"{rate:,.0f} jobs/s")
-
-        yield tell
 
 
 def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> dict[str, Any]:
@@ -287,133 +295,133 @@ def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, floa
     return {key: metrics[key] / bound - 1 if bound else nan for key, bound in bounds.items()}
 
 
-def _gap_table(rows: list[dict[str, Any]]) -> None:
+def _gap_table(rows: list[dict[str, Any]], wide: bool) -> None:
     """The bounds, and below them one row of gaps per policy."""
     from dovetail.metrics.catalog import metric_of
 
     bounds = rows[0]["bounds"]
-    shown = [metric_of(key) for key in _SHOWN if key in bounds]
+    shown = [metric_of(key) for key in _RANKS if key in bounds]
     found = [f"{bounds[one.key]:,.0f} {one.unit}" if one.unit else f"{bounds[one.key]:,.3f}" for one in shown]
-    prepare.print_table(
-        _filled(
-            rows, "gaps", [(one.key, one.head, _percent) for one in shown], "none",
-            ("lower bound", *("none" if text.startswith("nan") else text for text in found)),
-        ),
+    _filled(
+        rows, "gaps", [(one.key, one.head, _percent) for one in shown],
         "A gap says how far above the best of any policy a result is at most. The truth lies between it and 0.",
+        wide=wide, missing="none", above=("lower bound", *("none" if "nan" in text else text for text in found)),
     )  # fmt: skip
 
 
-def _table(rows: list[dict[str, Any]]) -> None:
+def _table(rows: list[dict[str, Any]], workload: Workload, wide: bool) -> None:
     """One row per policy; below each value its change against the first; the best of a column is marked."""
-    from dovetail.metrics.catalog import metric_of
+    from dovetail.reports.page_data import Case, Entry
+    from dovetail.reports.tables import of_case
 
-    table = prepare.new_table(["policy"], [*(metric_of(key).title for key in _SHOWN), "utili-\nzation", "CPU\n(s)"])
-    first = rows[0]["metrics"]
-    entire = [row for row in rows if not row["metrics"]["jobs_unstarted"]]
-    contend = [row for row in entire if "rules_broken" not in row["metrics"]]
-    best = {key: min((row["metrics"][key] for row in contend), default=nan) for key in _SHOWN}
-    for row in rows:
-        cells = [_name(row)]
-        for key in _SHOWN:
-            value = row["metrics"][key]
-            text = f"{value:,.2f}" if key == "bsld" else f"{value:,.0f}"
-            if len(contend) > 1 and row in contend and value == best[key]:
-                text = f"[bold green]*{text}[/]"
-            if row is not rows[0] and first[key] and row in entire and rows[0] in entire:
-                text += f"\n{100 * (value / first[key] - 1):+.1f} %"
-            cells.append(text)
-        table.add_row(*cells, _percent(row["metrics"]["utilization"]), f"{row['cpu_s']['replay']:.2f}")
+    entries = tuple(Entry(row["policy"], row["metrics"]) for row in rows)
+    case = Case(workload.name, rows[0]["estimate"], len(workload), workload.processors, workload.span_s, entries)
+    made = of_case(case)
+    columns = []
+    for at, head in enumerate(made.heads):
+        cells = []
+        for row in made.rows:
+            cell = row.cells[at]
+            value = f"[bold green]*{cell.text}[/]" if cell.best else cell.text
+            cells.append(f"{value}\n{cell.change}" if cell.change else value)
+        title = f"{_SHORT.get(head.key, head.text)}\n({head.unit})" if head.unit else head.text
+        columns.append(screen.Column(title, cells, _RANKS.get(head.key, 9)))
+    cpu = [f"{row['cpu_s']['replay']:.2f}" for row in rows]
     notes = []
-    if len(entire) > 1:
-        notes.append("* best. Changes are relative to the first policy. Lower is better, utilization apart.")
-    if any(row["clairvoyant"] for row in rows):
-        notes.append("policy *: knows the run times and the submissions to come, as no real scheduler can.")
-    prepare.print_table(table, *notes)
+    if any(cell.best for row in made.rows for cell in row.cells):
+        notes.append("* best. Lower is better, utilisation apart.")
+    if any(cell.change for row in made.rows for cell in row.cells):
+        notes.append(f"Changes are against {_plain(rows[0]['policy'])}.")
+    names = [("policy", [_name(row) for row in rows])]
+    screen.print_table(names, [*columns, screen.Column("CPU\n(s)", cpu, 6)], " ".join(notes), wide=wide)
 
 
-def _node_table(rows: list[dict[str, Any]], cluster: Cluster) -> None:
+def _node_table(rows: list[dict[str, Any]], cluster: Cluster, wide: bool) -> None:
     """How much of each resource was in use, and how much of it lay idle where no core was free."""
     cores, *others = cluster.resources
-    columns = [(f"utilization_{cores}", f"in use:\n{cores}", _percent)]
-    columns += [(f"utilization_{name}", f"\n{name}", _percent) for name in others]
-    columns += [
-        (f"stranded_{name}", f"{'' if at else 'stranded:'}\n{name}", _percent) for at, name in enumerate(others)
-    ]
-    prepare.print_table(
-        _filled(rows, "metrics", columns, "none"),
+    columns = [(f"utilization_{name}", f"{name}\nin use", _percent) for name in (cores, *others)]
+    columns += [(f"stranded_{name}", f"{name}\nstranded", _percent) for name in others]
+    _filled(
+        rows, "metrics", columns,
         "In use: the share of each resource that jobs had, from the first arrival to the last end. Stranded: the share"
         " that was free on nodes without a free core, while jobs waited.",
-    )
+        wide=wide, missing="none",
+    )  # fmt: skip
 
 
-def _energy_table(rows: list[dict[str, Any]], site: Site) -> None:
+def _energy_table(rows: list[dict[str, Any]], site: Site, wide: bool) -> None:
     """What was drawn, what it cost and what jobs earned."""
-    from rich.markup import escape
-
-    from dovetail.units import printable
-
-    money = escape(printable(site.currency, 12))
+    money = _plain(site.currency)
     columns = (
-        ("energy_kwh", "energy\nkWh", "{:,.0f}".format),
-        ("energy_idle_kwh", "of it idle\nkWh", "{:,.0f}".format),
-        ("energy_cooling_kwh", "of it cooling\nkWh", "{:,.0f}".format),
+        ("energy_kwh", "energy\n(kWh)", "{:,.0f}".format),
+        ("energy_cost", f"bill\n({money})", "{:,.2f}".format),
+        ("revenue", f"revenue\n({money})", "{:,.2f}".format),
+        ("profit", f"profit\n({money})", "{:,.2f}".format),
+        ("co2_kg", "carbon\n(kg CO2)", "{:,.0f}".format),
+        ("peak_kw", "peak\n(kW)", "{:,.1f}".format),
         ("pue", "PUE\n", "{:.3f}".format),
-        ("peak_kw", "peak\nkW", "{:,.1f}".format),
-        ("energy_cost", f"bill\n{money}", "{:,.2f}".format),
-        ("revenue", f"revenue\n{money}", "{:,.2f}".format),
-        ("profit", f"profit\n{money}", "{:,.2f}".format),
-        ("co2_kg", "carbon\nkg CO2", "{:,.0f}".format),
+        ("energy_cooling_kwh", "of it cooling\n(kWh)", "{:,.0f}".format),
+        ("energy_idle_kwh", "of it idle\n(kWh)", "{:,.0f}".format),
     )
-    note = f"At {escape(printable(site.name))}, from the first arrival to the last end."
-    prepare.print_table(_filled(rows, "energy", columns), note)
+    note = f"At {_plain(site.name)}, from the first arrival to the last end."
+    _filled(rows, "energy", columns, note, wide=wide)
 
 
-def _deadline_table(rows: list[dict[str, Any]]) -> None:
+def _deadline_table(rows: list[dict[str, Any]], wide: bool) -> None:
     """How the jobs without a deadline fared, and what became of the deadlines."""
     columns = (
-        ("regular_mean_wait_s", "regular jobs:\nmean wait (s)", "{:,.0f}".format),
-        ("regular_stretch", "\nstretch", "{:,.2f}".format),
-        ("regular_at_once", "at\nonce", "{:.1%}".format),
-        ("deadline_jobs", "deadlines\nasked", "{:,}".format),
-        ("deadlines_refused", "\nrefused", "{:,.0f}".format),
-        ("deadlines_late", "\nlate", "{:,}".format),
-        ("deadlines_missed", "accepted\nand late", "{:,.0f}".format),
-        ("deadline_usage", "\nused", "{:.1%}".format),
+        ("regular_mean_wait_s", "mean wait of others (s)", "{:,.0f}".format),
+        ("deadline_jobs", "deadlines asked", "{:,}".format),
+        ("deadlines_refused", "refused", "{:,.0f}".format),
+        ("deadlines_late", "late", "{:,}".format),
+        ("deadlines_missed", "accepted and late", "{:,.0f}".format),
+        ("deadline_usage", "time used", "{:.1%}".format),
+        ("regular_at_once", "others at once", "{:.1%}".format),
+        ("regular_stretch", "stretch of others", "{:,.2f}".format),
     )
-    prepare.print_table(
-        _filled(rows, "metrics", columns),
-        "Regular jobs have no deadline. Only a policy that knows of deadlines refuses some. Used: the part of the time"
+    _filled(
+        rows, "metrics", columns,
+        "Others have no deadline. Only a policy that knows of deadlines refuses some. Time used: the part of the time"
         " until its deadline that a job took, of jobs that waited.",
-    )
+        wide=wide,
+    )  # fmt: skip
 
 
 def _filled(
     rows: list[dict[str, Any]],
     part: str,
     columns: Sequence[tuple[str, str, Callable[[float], str]]],
+    *notes: str,
+    wide: bool,
     missing: str = "",
     above: Sequence[str] = (),
-) -> Table:
-    """One row per policy, of numbers in a part of its results. A column: key, head, and how its numbers are written."""
-    table = prepare.new_table(["gap" if above else "policy"], (head for _, head, _ in columns))
-    if above:
-        table.add_row(*above)
-    for row in rows:
-        values = [(row[part][key], written) for key, _, written in columns]
-        table.add_row(_name(row), *(written(value) if isfinite(value) else missing for value, written in values))
-    return table
+) -> None:
+    """One row per policy, of numbers in a part of its results. A column: key, head, and how its numbers are written.
+    Where there is no room, the last are left out."""
+    names = [*above[:1], *(_name(row) for row in rows)]
+    made = []
+    for at, (key, head, written) in enumerate(columns):
+        cells = [written(row[part][key]) if isfinite(row[part][key]) else missing for row in rows]
+        made.append(screen.Column(head, [*above[at + 1 : at + 2], *cells], at))
+    screen.print_table([("gap" if above else "policy", names)], made, *notes, wide=wide)
 
 
 def _name(row: dict[str, Any]) -> str:
-    from rich.markup import escape
-
     from dovetail.reports.page_data import Entry
-    from dovetail.units import printable
 
     entry = Entry(row["policy"], row["metrics"])
-    note = entry.note.replace("started ", "started\n").replace("; ", ";\n")
-    name = escape(printable(row["policy"], 40)) + (" *" if row["clairvoyant"] else "")
-    return f"{name}\n[{'red' if entry.unstarted else 'dim'}]{note}[/]" if note else name
+    note = entry.note or ("knows the future" if row["clairvoyant"] else "")
+    colour = "red" if entry.unstarted else "dim"
+    return f"{_plain(row['policy'])}\n[{colour}]{note}[/]" if note else _plain(row["policy"])
+
+
+def _plain(text: str) -> str:
+    """Foreign text for a table."""
+    from rich.markup import escape
+
+    from dovetail.units import printable
+
+    return escape(printable(text, 60))
 
 
 def _percent(share: float) -> str:

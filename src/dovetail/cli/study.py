@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import Json, end, new_table, print_json, print_table, say
+from dovetail.cli import screen
+from dovetail.cli.prepare import Json, end, print_case, print_json, say
 from dovetail.cli.report import Pair
 
 if TYPE_CHECKING:
-    from dovetail.reports.page_data import Case
+    from dovetail.reports.page_data import Case, Entry
     from dovetail.studies.runner import Outcome, Standing
     from dovetail.studies.store import Store
     from dovetail.studies.task import Task
@@ -81,11 +82,10 @@ def run_command(
 def results_command(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="What `dovetail study run` made.")],
     pair: Pair = "",
+    wide: screen.Wide = False,
     as_json: Json = False,
 ) -> None:
     """Print each policy's metrics and how they compare with the baseline's, pair by pair."""
-    from dataclasses import asdict
-
     from dovetail.studies.cases import content
     from dovetail.studies.store import Store
 
@@ -93,52 +93,45 @@ def results_command(
     for note in shown.notes:
         say(note)
     for case in shown.cases:
-        if not as_json:
-            _show_case(case)
-            continue
-        where: dict[str, Any] = {"trace": case.trace, "detail": case.detail, "estimate": case.estimate}
-        where |= {"pairing": case.pairing, "remarks": list(case.remarks)}
-        for entry in case.entries:
-            versus = {metric: asdict(comparison) for metric, comparison in entry.versus.items()}
-            print_json(
-                {**where, "policy": entry.policy, "runs": entry.runs, "metrics": entry.metrics, "versus": versus}
-            )
+        print_case(case) if as_json else _show_case(case, wide)
     end(shown.unstarted)
 
 
-def _show_case(case: Case) -> None:
-    from rich.console import Console
+def _show_case(case: Case, wide: bool) -> None:
     from rich.markup import escape
 
     from dovetail.metrics.catalog import metric_of
-    from dovetail.reports.tables import moved, paired
+    from dovetail.reports.columns import percent, scale
+    from dovetail.reports.tables import in_pairs, moved, paired
     from dovetail.studies.cases import IN_GROUPS
     from dovetail.units import printable
 
+    def cell(entry: Entry, metric: str, text: str) -> str:
+        found, by = paired(entry, metric), moved(case, entry, metric)
+        if entry is not case.entries[0] and isfinite(by):
+            text += f"\n{percent(by)}"
+        if found:
+            colour = {"better": "green", "worse": "red"}.get(found.verdict, "default")
+            by_pairs = escape(in_pairs(found).replace(" [", "\n["))
+            text += f"\n{by_pairs}\n[{colour}]{found.verdict}[/]"
+        return text
+
     energy = [key for key in ("energy_cost", "co2_kg") if all(key in entry.metrics for entry in case.entries)]
-    shown = [*IN_GROUPS, *energy]
-    table = new_table(["policy"], (metric_of(key).title for key in shown))
-    for entry in case.entries:
-        cells = []
-        for metric in shown:
-            value, found, by = entry.metrics[metric], paired(entry, metric), moved(case, entry, metric)
-            text = f"{value:,.2f}" if metric in ("bsld", "energy_cost") else f"{value:,.0f}"
-            if entry is not case.entries[0] and isfinite(by):
-                text += f"\n{100 * by:+.1f} %"
-            if found:
-                colour = {"better": "green", "worse": "red"}.get(found.verdict, "default")
-                text += f"\n{100 * found.change:+.1f} ({100 * found.low:+.0f} to {100 * found.high:+.0f}) %"
-                text += f"\n[{colour}]{found.verdict}[/]"
-            cells.append(text)
-        name = escape(printable(entry.policy, 60))
-        table.add_row(f"{name}\n[red]{entry.unstarted}[/]" if entry.unstarted else name, *cells)
-    console = Console(width=1_000)
+    columns = []
+    for rank, key in enumerate([*IN_GROUPS, *energy]):
+        metric, values = metric_of(key), [entry.metrics[key] for entry in case.entries]
+        unit = scale(metric, values)
+        cells = [cell(entry, key, unit.text(value)) for entry, value in zip(case.entries, values, strict=True)]
+        columns.append(screen.Column(f"{metric.head}\n({unit.unit})" if unit.unit else metric.head, cells, rank))
+    names = [escape(printable(entry.policy, 60)) for entry in case.entries]
+    colours = ["red" if entry.unstarted else "dim" for entry in case.entries]
+    notes = [entry.note for entry in case.entries]
+    said = [f"{a}\n[{b}]{c}[/]" if c else a for a, b, c in zip(names, colours, notes, strict=True)]
     over = f"; below changes, those of means over {case.pairing} with 95 % intervals" if case.pairing else ""
     over = over or ("" if case.entries[0].unstarted else "; no statistics: too few pairs")
-    console.print(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}", markup=False)
-    console.print(table)
-    for remark in case.remarks:
-        console.print(printable(remark, 500), markup=False)
+    screen.tell(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}")
+    remarks = [escape(printable(remark, 500)) for remark in case.remarks]
+    screen.print_table([("policy", said)], columns, *remarks, wide=wide)
 
 
 def _store(path: Path, store: Path | None) -> Path:
@@ -158,22 +151,23 @@ def _show_plan(tasks: list[Task], costs: dict[str, float], missing: set[str]) ->
 
     from dovetail.units import duration, printable
 
-    table = new_table(("trace", "policy"), ("cells", "missing", "jobs replayed", "CPU, about"))
     rows: dict[tuple[str, str], list[Task]] = {}
     for task in tasks:
         rows.setdefault((task.cell.trace, task.cell.policy), []).append(task)
-    for key, members in [*rows.items(), (("all", ""), tasks)]:
-        due = [task for task in members if task.name in missing]
-        if key[0] == "all":
-            table.add_section()
-        table.add_row(
-            *(escape(printable(part, 60)) for part in key), f"{len(members):,}", f"{len(due):,}",
-            f"{sum(task.jobs for task in due):,}", duration(sum(costs[task.name] for task in due)),
-        )  # fmt: skip
+    rows["all", ""] = tasks
+    due = [[task for task in members if task.name in missing] for members in rows.values()]
+    words = [(head, [escape(printable(key[at], 60)) for key in rows]) for at, head in enumerate(("trace", "policy"))]
+    columns = (
+        screen.Column("cells", [f"{len(members):,}" for members in rows.values()], 1),
+        screen.Column("missing", [f"{len(members):,}" for members in due]),
+        screen.Column("jobs replayed", [f"{sum(task.jobs for task in members):,}" for members in due], 2),
+        screen.Column("CPU, about", [duration(sum(costs[task.name] for task in members)) for members in due]),
+    )
     sizes = {axis: len({getattr(task.cell, axis) for task in tasks}) for axis in tasks[0].cell.__dataclass_fields__}
     grid = " x ".join(f"{n} {axis}{'s' if n != 1 else ''}" for axis, n in sizes.items()).replace("policys", "policies")
-    print_table(
-        table,
+    screen.print_table(
+        words,
+        columns,
         f"{len(tasks):,} cells: {grid}, less what the rules leave out.",
         "The cost comes from short probes (or earlier runs); deep queues cost more. Divide it by the cores.",
     )

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dovetail.cli.prepare import ClusterName, Filters, Json, Overrun, Scenarios, load, nodes_named, print_json, say
+from dovetail.cli import screen
+from dovetail.cli.prepare import (
+    WITHOUT_LIMITS,
+    ClusterName,
+    Filters,
+    Json,
+    Overrun,
+    Scenarios,
+    Seed,
+    load,
+    nodes_named,
+    print_json,
+    say,
+)
 
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
+
+_FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
+_SECRET = 16
+"""Bytes that a key has at least."""
 
 app = typer.Typer(no_args_is_help=True, help="Look at traces, convert, generate and fetch them.")
 
@@ -23,7 +41,7 @@ def describe_command(
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
-    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw at random.")] = 0,
+    seed: Seed = 0,
     cluster: ClusterName = None,
     lines: Annotated[
         bool, typer.Option("--lines", help="List every job that was set aside, with line and reason.")
@@ -71,7 +89,7 @@ def _facts(workload: Workload) -> dict[str, Any]:
         "users": len(np.unique(workload["user"])) if "user" in workload else 0,
         "size_processors": spread(workload.size),
         "runtime_s": spread(workload.runtime),
-        "limit_s": spread(workload.limit),
+        "limit_s": spread(workload.limit[workload.limit > 0]),
         "limit_used_share": spread(used),
         "acknowledge": past.acknowledge,
     }
@@ -80,32 +98,25 @@ def _facts(workload: Workload) -> dict[str, Any]:
 def _show(facts: dict[str, Any]) -> None:
     from dovetail.units import duration, printable
 
-    def times(spread: dict[str, float]) -> str:
-        return ", ".join(f"{name} {duration(value)}" for name, value in spread.items())
+    def spread(of: dict[str, float], written: Callable[[float], str]) -> str:
+        return ", ".join(f"{name} {written(value)}" for name, value in of.items())
 
     kept, lines = facts["jobs"], facts["lines"]
-    typer.echo(f"{printable(facts['name'])}: {kept:,} jobs on {facts['processors']:,} processors")
-    typer.echo(f"  span           {duration(facts['span_s'])}, offered load {facts['offered_load']:.3f}")
-    typer.echo(f"  users          {facts['users']:,}")
+    screen.tell(f"{printable(facts['name'])}: {kept:,} jobs on {facts['processors']:,} processors")
+    rows = [("span", f"{duration(facts['span_s'])}, offered load {facts['offered_load']:.3f}")]
+    rows += [("users", f"{facts['users']:,}")]
     if kept:
-        sizes = ", ".join(f"{name} {value:,.0f}" for name, value in facts["size_processors"].items())
-        typer.echo(f"  size           {sizes} processors")
-        typer.echo(f"  run time       {times(facts['runtime_s'])}")
-        typer.echo(f"  limit          {times(facts['limit_s'])}")
-        if facts["limit_used_share"]:
-            used = ", ".join(f"{name} {100 * value:.0f} %" for name, value in facts["limit_used_share"].items())
-            typer.echo(f"  limit used     {used}")
-    if lines:
-        typer.echo(f"  lines          {lines:,} read = {kept:,} kept + {lines - kept:,} set aside")
-    for reason, count in facts["set_aside"].items():
-        typer.echo(f"    {count:>9,}  {printable(reason)}")
-    for step in facts["steps"]:
-        if step["changed"]:
-            typer.echo(f"    {step['changed']:>9,}  changed: {printable(step['step'])}")
-    for row in facts.get("lines_set_aside", ()):
-        typer.echo(f"    line {row['line']}, job {row['job']}: {printable(row['reason'])}")
-    if facts["acknowledge"]:
-        typer.echo(f"  thanks to      {printable(facts['acknowledge'], 400)}")
+        rows += [("size", f"{spread(facts['size_processors'], '{:,.0f}'.format)} processors")]
+        rows += [("run time", spread(facts["runtime_s"], duration)), ("limit", spread(facts["limit_s"], duration))]
+        rows += [("limit used", spread(facts["limit_used_share"], lambda share: f"{100 * share:.0f} %"))]
+    rows += [("lines", f"{lines:,} read = {kept:,} kept + {lines - kept:,} set aside")] if lines else []
+    rows += [(f"{count:>12,}", printable(reason)) for reason, count in facts["set_aside"].items()]
+    steps = (step for step in facts["steps"] if step["changed"])
+    rows += [(f"{step['changed']:>12,}", f"changed: {printable(step['step'])}") for step in steps]
+    where = ((f"line {row['line']}, job {row['job']}: ", row["reason"]) for row in facts.get("lines_set_aside", ()))
+    rows += [("", f"{place}{printable(reason)}") for place, reason in where]
+    rows += [("thanks to", printable(facts["acknowledge"], 400))] if facts["acknowledge"] else []
+    screen.facts((f"  {name}", text) for name, text in rows if text)
 
 
 def _write(workload: Workload, out: Path, as_json: bool) -> None:
@@ -120,17 +131,54 @@ def _write(workload: Workload, out: Path, as_json: bool) -> None:
         say(f"wrote {out}: {len(workload):,} jobs; {len(workload.set_aside):,} set aside")
 
 
-@app.command("import")
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help=f"Where to: {_FORMS}.")]
+Anonymize = Annotated[
+    bool, typer.Option("--anonymize", help="Pseudonyms for users, groups and job names, to publish the jobs.")
+]
+Key = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="The secret of the pseudonyms; default: one made and thrown away."),
+]
+
+
+def _anonymized(workload: Workload, wanted: bool, key: Path | None, as_json: bool) -> Workload:
+    """The workload without identities, if that is wanted; what was changed is told."""
+    import secrets
+
+    from dovetail.errors import SettingError
+    from dovetail.workloads.anonymize import anonymize
+
+    if not wanted:
+        if key is not None:
+            raise SettingError("--key is for --anonymize, which is not given")
+        return workload
+    secret = key.read_bytes().strip() if key is not None else secrets.token_bytes(32)
+    if len(secret) < _SECRET:
+        raise SettingError(f"--key {key}: {len(secret)} bytes; a secret of fewer than {_SECRET} can be guessed")
+    made, changed = anonymize(workload, secret)
+    if not as_json:
+        for title, texts in (("replaced", changed.replaced), ("kept", changed.kept)):
+            screen.facts((title if not at else "", text) for at, text in enumerate(texts))
+    return made
+
+
+@app.command("import", cls=screen.Grouped)
 def import_command(
-    table: Annotated[Path, typer.Argument(metavar="FILE", help="Jobs as CSV, TSV, `sacct -P` or Parquet; or packed.")],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="OUT", help="Where to: .parquet, .swf, .swf.gz, .swf.xz, .swf.zst.")
+    table: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Jobs as CSV, TSV, `sacct -P`, Parquet or SWF; or packed.")
     ],
+    out: Out,
     columns: Annotated[
         str, typer.Option(metavar="FIELD=COLUMN,...", help="Columns by unusual names: submit=Queued at,size=Slots.")
     ] = "",
     tz: Annotated[str, typer.Option(metavar="ZONE", help="Of times that name none: Europe/Berlin.")] = "UTC",
-    processors: Annotated[int, typer.Option(min=0, max=10**9, help="Of the machine; 0: the most in use at once.")] = 0,
+    processors: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, metavar="N", help="Of the machine; default: the most in use at once."),
+    ] = None,
+    cluster: ClusterName = None,
+    anonymous: Anonymize = False,
+    key: Key = None,
     as_json: Json = False,
 ) -> None:
     """Make a workload of your own table of jobs, and say what was understood of it."""
@@ -140,37 +188,43 @@ def import_command(
     from dovetail.io.write import write
     from dovetail.units import printable
 
-    workload, told = read_any(table, parse_columns(columns), tz=tz, processors=processors)
+    nodes = nodes_named(cluster, processors)
+    size = nodes.processors if nodes is not None else processors or 0
+    workload, told = read_any(table, parse_columns(columns), tz=tz, processors=size)
+    if not as_json:
+        screen.tell("understood")
+        screen.facts((f"  {name}", printable(column, 60)) for name, column in told.columns.items())
+        rows = [("guessed", text) for text in told.guesses] + [("not known", text) for text in told.missing]
+        rows += [("not used", ", ".join(printable(name, 30) for name in told.ignored))] if told.ignored else []
+        screen.facts((title, printable(text, 400)) for title, text in rows)
+    workload = _anonymized(workload, anonymous, key, as_json)
     write(workload, out)
     facts = _facts(workload)
     if as_json:
         print_json({"out": str(out), "understood": asdict(told), **facts})
         return
-    typer.echo("understood")
-    for name, column in told.columns.items():
-        typer.echo(f"  {name:<14} {printable(column, 60)}")
-    for title, texts in (("guessed", told.guesses), ("not known", told.missing)):
-        for text in texts:
-            typer.echo(f"{title:<16} {printable(text, 200)}")
-    if told.ignored:
-        typer.echo(f"{'not used':<16} {', '.join(printable(name, 30) for name in told.ignored)}")
     _show(facts)
-    say(f"wrote {out}: dovetail compare {out} easy sjf-easy shows what another policy would have made of it")
+    policies = "recorded easy" if int(workload.get("wait").min()) >= 0 else "easy"
+    limits = "" if bool((workload.limit > 0).any()) else f" {WITHOUT_LIMITS}"
+    say(f"wrote {out}. What another policy would have made of it: dovetail compare {out} {policies} sjf-easy{limits}")
 
 
-@app.command("convert")
+@app.command("convert", cls=screen.Grouped)
 def convert_command(
     trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")],
-    out: Annotated[Path, typer.Argument(help="Where to: .parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst.")],
+    out: Annotated[Path, typer.Argument(help=f"Where to: {_FORMS}.")],
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
-    seed: Annotated[int, typer.Option(min=0, help="For scenarios that draw at random.")] = 0,
+    seed: Seed = 0,
     raw: Annotated[bool, typer.Option("--raw", help="No filter at all: every job that could be read.")] = False,
+    anonymous: Anonymize = False,
+    key: Key = None,
     as_json: Json = False,
 ) -> None:
     """Clean a trace, put it through scenarios, and write it in another form."""
-    _write(load(trace, [] if raw else filters, scenarios, overrun, seed), out, as_json)
+    workload = load(trace, [] if raw else filters, scenarios, overrun, seed)
+    _write(_anonymized(workload, anonymous, key, as_json), out, as_json)
 
 
 @app.command("generate")
@@ -180,7 +234,7 @@ def generate_command(
     processors: Annotated[int, typer.Option(min=1, help="Size of the machine.")] = 128,
     load_: Annotated[float | None, typer.Option("--load", help="Offered load; default: the model's own.")] = None,
     kind: Annotated[str, typer.Option(help="both, batch, interactive, or untyped.")] = "both",
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same bytes.")] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Generate a workload by the Lublin-Feitelson model, with user limits by the model of Tsafrir et al."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Final
 
 import numpy as np
 
 from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.estimates import estimator_of
-from dovetail.engine.replay import check, replay
+from dovetail.engine.replay import Progress, check, replay
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.model.cluster import Cluster
@@ -60,9 +61,11 @@ class Offers:
 
 def offers(
     workload: Workload, cluster: Cluster, policy: Policy, *, now: int, size: int, limit_s: int,
-    deadlines_s: Sequence[int], weeks: int = 8,
+    deadlines_s: Sequence[int], weeks: int = 8, progress: Progress | None = None,
 ) -> Offers:  # fmt: skip
-    """What `policy` could offer a job at an instant of a workload's history. The job is taken to run to its limit."""
+    """What `policy` could offer a job at an instant of a workload's history. The job is taken to run to its limit.
+    `progress` is called with the number of futures replayed so far: one for each week, with and without each deadline.
+    """
     if not 1 <= size <= cluster.processors or limit_s < 1:
         raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
     submit = workload.submit
@@ -102,8 +105,14 @@ def offers(
 
     def replayed(deadline_s: int) -> list[Schedule]:
         """One schedule for each future."""
-        return [replay(there(deadline_s, week), policy, cluster=cluster) for week in range(1, weeks + 1)]
+        made = []
+        for week in range(1, weeks + 1):
+            made.append(replay(there(deadline_s, week), policy, cluster=cluster))
+            if progress is not None:
+                progress(next(done))
+        return made
 
+    done = count(1)
     base = replayed(-1)
     found = []
     for deadline_s in deadlines_s:

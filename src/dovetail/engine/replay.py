@@ -16,7 +16,7 @@ from dovetail.arrays import Floats, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
-from dovetail.engine.stepped import Stepper
+from dovetail.engine.stepped import Stepper, asked
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.compile import CACHE
@@ -245,7 +245,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE],
         )  # fmt: skip
-        return policy.keys(state)  # type: ignore[no-any-return]
+        return asked(policy.keys, state, f"{policy.name}: its order")  # type: ignore[no-any-return]
 
     return keys
 

@@ -14,6 +14,7 @@ from dovetail.io.alibaba import NODE_FIELDS, read_nodes
 from dovetail.io.csv import MOST, first_line
 from dovetail.io.streams import regular_file
 from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.names import unknown
 from dovetail.units import printable
 
 MOST_BYTES: Final = 1 << 16
@@ -84,8 +85,10 @@ def _parsed(text: str, path: str | Path) -> dict[str, Any]:
 
 def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
     """The cluster that a parsed file describes, after checks of all that it says."""
-    if unknown := [key for key in table if key not in ("name", "shared", "nodes")]:
-        raise InputError(path, 0, f"unknown key {printable(unknown[0])!r}; valid: name, shared, [[nodes]]")
+    keys = ("name", "shared", "nodes")
+    for key in table:
+        if key not in keys:
+            raise InputError(path, 0, unknown("key", printable(key), keys))
     for key in ("name", "shared"):
         if not isinstance(table.get(key, ""), str):
             raise InputError(path, 0, f"{key} = {shown(table[key])}: must be a text")

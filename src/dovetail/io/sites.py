@@ -17,6 +17,7 @@ from dovetail.energy.site import MILLION, Off, Site
 from dovetail.errors import InputError
 from dovetail.io.clusters import read_toml, shown
 from dovetail.io.series import content, read_hours
+from dovetail.names import unknown
 from dovetail.units import parse_duration, printable
 
 MOST_W: Final = 1e6
@@ -129,8 +130,9 @@ def _beside(text: str, path: Path) -> Path:
 
 
 def _known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
-    if unknown := [key for key in table if key not in keys]:
-        raise ValueError(f"unknown key {where}{printable(unknown[0])}; valid: {', '.join(keys)}")
+    for key in table:
+        if key not in keys:
+            raise ValueError(f"{where}{unknown('key', printable(key), keys)}")
 
 
 def _text(table: Mapping[str, Any], key: str, default: str) -> str:

@@ -17,6 +17,8 @@ from dovetail.kernels.swf import HOLD, MOST_PROCESSORS, MOST_SECONDS, N_FIELDS
 from dovetail.model.workload import Column, Step, Workload
 
 MOST_FIELDS: Final = 21
+BEHIND: Final = ("gpus", "soft_limit", "descriptor")
+"""The columns that fields 19 to 21 become."""
 UNREADABLE: Final = "not 18 to 21 fields, or GPUs, soft wall time and nodes that cannot be read"
 _NODES: Final = re.compile(r"[!-~]*?:?([0-9]{1,9})x([0-9]{1,9})")
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,11}(?:\.[0-9]*)?")

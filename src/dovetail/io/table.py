@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,8 @@ import numpy as np
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError, SettingError
 from dovetail.io.streams import regular_file, unpacked
-from dovetail.io.swf import beyond_caps
+from dovetail.io.swf import FIELDS, beyond_caps, read_swf
+from dovetail.io.swf_wide import BEHIND
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.names import unknown
 from dovetail.units import printable
@@ -56,6 +57,9 @@ MOST_BYTES: Final = 4 << 30
 MOST_ROWS: Final = 50_000_000
 MOST_S: Final = 10**9
 """Seconds of a duration: thirty years."""
+_UNIT_SEPARATOR: Final = "\x1f"
+_FREE: Final = ("jobname", "name", "comment", "workdir", "submitline")
+"""Columns in which anything may be written."""
 SEPARATORS: Final = (",", "\t", ";", "|")
 _PER: Final = {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "raw": 0}
 _DURATION: Final = r"^(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?$"
@@ -72,6 +76,7 @@ _STATES: Final = {
     **dict.fromkeys(("out_of_memory", "oom", "preempted", "pr"), 0),
 }
 _RUNNING: Final = ("running", "r", "suspended", "pending", "pd", "requeued", "resizing", "completing")
+_NO_LIMITS: Final = "limits: policies that need estimates are to be told the run times, or predict them"
 TIMES: Final = ("submit", "start", "end")
 FORMS: Final = (
     "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y%m%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M",
@@ -101,8 +106,31 @@ def read_any(
     """Read a table of jobs. `columns`: the column of a field where its name is unusual. `tz`: the zone of times that
     name none. `processors`: of the machine; 0: the most that were in use at once, a guess."""
     path = regular_file(Path(path))
+    if ".swf" in path.suffixes:
+        if columns:
+            raise SettingError("--columns is for tables: the fields of SWF have no names")
+        return _of_swf(path, processors)
     frame, sha256 = _frame(path)
     return _Reading(path, frame, dict(columns or {}), _zone(tz), sha256).workload(processors)
+
+
+def _of_swf(path: Path, processors: int) -> tuple[Workload, Told]:
+    """A log in SWF, which says by the places of its fields what they are."""
+    workload = read_swf(path)
+    fields = {name: f"field {at}" for at, name in enumerate((*FIELDS, *BEHIND), 1) if name in workload}
+    guesses = []
+    if machine := processors or workload.processors:
+        workload = replace(workload, processors=machine)
+    else:
+        kept = {name: workload[name] for name in ("submit", "runtime", "size")} | {"wait": workload.get("wait")}
+        workload = replace(workload, processors=_most_in_use(kept))
+        guesses.append(_guess(workload.processors))
+    missing = () if bool((workload.limit > 0).any()) else (_NO_LIMITS,)
+    return workload, Told(fields, (), tuple(guesses), missing)
+
+
+def _guess(processors: int) -> str:
+    return f"{processors:,} processors: the most that were in use at once; give --processors or --cluster"
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -143,6 +171,8 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
             head = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
             most = max(SEPARATORS, key=head.count)
             quote = None if most == "|" else '"'  # sacct -P quotes nothing
+            if most == "|":
+                data, most = _bars(path, data, head), _UNIT_SEPARATOR
             frame = pl.read_csv(
                 data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy",
                 quote_char=quote,
@@ -154,6 +184,24 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
     if len(frame) > MOST_ROWS:
         raise InputError(path, 0, f"{len(frame):,} rows; at most {MOST_ROWS:,} are read")
     return frame, sha256
+
+
+def _bars(path: Path, data: bytes, head: str) -> bytes:
+    """What `sacct -P` prints, with a separator that no name has. A bar in the name of a job would shift all that is
+    behind it: where one column alone is free text, what is too much is taken to be of it."""
+    lines, wanted = data.split(b"\n"), head.count("|")
+    free = [at for at, name in enumerate(head.split("|")) if _plain(name) in _FREE]
+    for at, line in enumerate(lines):
+        fields = line.replace(_UNIT_SEPARATOR.encode(), b" ").split(b"|")
+        if len(free) == 1 and (more := len(fields) - 1 - wanted) > 0:
+            name = b"|".join(fields[free[0] : free[0] + more + 1])
+            fields[free[0] : free[0] + more + 1] = [name]
+        if len(fields) - 1 > wanted:
+            raise InputError(
+                path, at + 1, f"{len(fields)} fields where the first line names {wanted + 1}: a bar in a name?"
+            )
+        lines[at] = _UNIT_SEPARATOR.encode().join(fields)
+    return b"\n".join(lines)
 
 
 def _plain(name: str) -> str:
@@ -250,7 +298,7 @@ class _Reading:
         names = self._named(made)
         self._statuses(made)
         if "limit" not in columns:
-            self.missing.append("limits: policies that need estimates are to be told the run times, or predict them")
+            self.missing.append(_NO_LIMITS)
         first = int(submit[left].min())
         made["submit"] = np.where(left, submit - first, 0)
         made["line"] = np.arange(2, rows + 2)
@@ -260,7 +308,7 @@ class _Reading:
             raise InputError(self.path, 0, broken)
         machine = processors or _most_in_use(kept)
         if not processors:
-            self.guesses.append(f"{machine:,} processors: the most that were in use at once; give --processors")
+            self.guesses.append(_guess(machine))
         if repeated:
             hour = "times in the hour that the clock shows twice: the first, unless other times of the job forbid it"
             self.steps.append(Step(hour, changed=repeated))

@@ -34,11 +34,8 @@ def _write_csv(what: Workload | Schedule, path: Path) -> None:
     frame = what.jobs()
     if "nodes" in frame.columns:
         frame = frame.with_columns(pl.col("nodes").cast(pl.List(pl.String)).list.join(" "))
-    texts = pl.col(pl.String)
+    texts = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
+    formula = r"^[=+\-@\t\r]"
+    safe = [pl.when(one.str.contains(formula)).then(pl.concat_str(pl.lit("'"), one)).otherwise(one) for one in texts]
     with beside(path) as new:
-        frame.with_columns(
-            pl.when(texts.str.contains(r"^[=+\-@\t\r]"))
-            .then(pl.concat_str(pl.lit("'"), texts))
-            .otherwise(texts)
-            .name.keep()
-        ).write_csv(new)
+        frame.with_columns(one.name.keep() for one in safe).write_csv(new)

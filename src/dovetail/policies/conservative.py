@@ -47,3 +47,9 @@ class Conservative(RulePolicy):
 NAMES: Final[Mapping[str, Policy]] = {"conservative": Conservative()}
 ALIASES: Final = {"cbf": "conservative"}
 """As the deadline paper calls it."""
+
+FAMILY: Final = (2, "Promises: each job knows its latest start")
+USES: Final = {
+    "conservative": "nobody ever starts later than was promised on arrival, as long as estimates hold",
+}
+"""When to use each, in a line."""

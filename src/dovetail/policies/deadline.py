@@ -51,3 +51,9 @@ class DeadlineBackfilling(RulePolicy):
 
 
 NAMES: Final[Mapping[str, Policy]] = {"dbf": DeadlineBackfilling()}
+
+FAMILY: Final = (2, "Promises: each job knows its latest start")
+USES: Final = {
+    "dbf": "jobs with a deadline make room for those without, and are told on arrival whether it is kept",
+}
+"""When to use each, in a line."""

@@ -121,3 +121,9 @@ def foreseen(state: State, run: layout.Run, starts: Ints) -> Plan:
 
 
 NAMES: Final[Mapping[str, Policy]] = {f"plan:objective={amount}": MoneyPlanner(objective=amount) for amount in MONEY}
+
+FAMILY: Final = (4, "Money and carbon: jobs held for a better hour")
+USES: Final = {
+    "plan:objective=cost": "a planner that weighs the bill, carbon or profit against waits; needs --energy",
+}
+"""When to use each, in a line."""

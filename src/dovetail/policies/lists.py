@@ -167,3 +167,16 @@ ALIASES: Final = {
     **{f"{order}-passive": f"strict-{order}" for order in ORDERS},
 }  # fmt: skip
 """Names that the papers use."""
+
+FAMILY: Final = (1, "Lists: the queue in an order, gaps filled")
+USES: Final = {
+    "easy": "first come, first served; a job starts early if the first that waits is not delayed by it",
+    "easy-sjbf": "EASY that fills gaps with the shortest first; `easy-ORDERbf` for other orders",
+    "easy-ORDERbf": "EASY that fills gaps in another order than it serves",
+    "ORDER-easy": "EASY with another queue: sjf-easy waits less on average, and long jobs wait longer",
+    "list-ORDER": "every job that waits has a reservation, in an order; `list-reg` is first come, first served",
+    "strict-ORDER": "no gap is filled: shows what backfilling is worth",
+    "greedy-ORDER": "whatever fits starts, nothing is reserved: wide jobs may starve",
+    "list": "all of these by their settings, as in list:order=wfp3,reserve=4",
+}
+"""When to use each, in a line."""

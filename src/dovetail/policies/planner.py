@@ -175,3 +175,19 @@ NAMES: Final[Mapping[str, Policy]] = {
     **{f"plan-{term}": Planner(**settings) for term, settings in PLANNED.items()},
     **{f"offline-{term}": Offline(objective=term) for term in PLANNED},
 }
+
+FAMILY: Final = (3, "Planners: the best plan that a search finds at each pass")
+USES: Final = {
+    "plan-af": "least mean response, and so least mean wait: the first to try",
+    "plan-awf": "computation done early, whoever's it is: large jobs count more",
+    "plan-bsld": "least slowdown: short jobs wait little",
+    "plan-p2sf": "fair: nobody waits much longer than others",
+    "plan-deadline": "a planner that accepts or refuses deadlines, and keeps them",
+    "plan": "any objective, as in plan:objective=af+0.1*p2sf",
+    "offline-af": "knows the future, as no scheduler can: what is possible at best; also offline-awf, -bsld, -p2sf",
+    "offline-awf": "the same for AWF",
+    "offline-bsld": "the same for slowdown",
+    "offline-p2sf": "the same for P2SF",
+    "offline": "the same for any objective",
+}
+"""When to use each, in a line."""

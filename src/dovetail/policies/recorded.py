@@ -33,3 +33,9 @@ class Recorded(Policy):
 
 
 NAMES: Final = {"recorded": Recorded()}
+
+FAMILY: Final = (0, "What happened")
+USES: Final = {
+    "recorded": "the starts of the log itself, to compare with; for logs that know them",
+}
+"""When to use each, in a line."""

@@ -1,7 +1,7 @@
 """Policies by name: `easy`, `list-saf`, `list:order=wfp3,reserve=4`, `path/to/file.py:Name`.
 
-A module of this room that has NAMES (a policy for each name), and perhaps ALIASES, is found by itself: a new policy is
-one file here.
+A module of this room that has NAMES (a policy for each name), and perhaps ALIASES, is found by itself, with its FAMILY
+and when to use each (USES): a new policy is one file here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import in_file, make, settings_of, unknown, with_settings
 from dovetail.policies.base import Policy
+from dovetail.policies.lists import ORDERS
 
 
 class UserPolicy(Policy):
@@ -59,7 +60,8 @@ def policy(given: str | Policy | Any) -> Policy:
     plain = aliases().get(name.lower(), name.lower())
     if plain not in named():
         known = [*(one for one in named() if ":" not in one), *aliases()]
-        raise SettingError(f"{unknown('policy', name, known)}, or path/to/file.py:Name")
+        said = unknown("policy", name, known)
+        raise SettingError(said if said.endswith("?") else f"no policy {name!r}: `dovetail policies` lists all")
     return with_settings(_meant(plain, rest), rest, given if rest else name.lower(), policy)
 
 
@@ -90,6 +92,24 @@ def names() -> list[str]:
             kinds.setdefault(type(one), f"{name.partition(':')[0]}:{_written(one)}")
     plain = (name for name in named() if ":" not in name)
     return [*plain, *aliases(), *kinds.values(), "path/to/file.py:Name"]
+
+
+@cache
+def families() -> Mapping[str, Mapping[str, str]]:
+    """When to use each policy, in a line, by families. ORDER in a name stands for each of the orders."""
+    found: dict[tuple[int, str], dict[str, str]] = {}
+    for module in _modules():
+        if hasattr(module, "FAMILY"):  # its place in the list, and its title
+            found.setdefault(module.FAMILY, {}).update(module.USES)
+    return {family[1]: found[family] for family in sorted(found)}
+
+
+def use_of(name: str) -> str:
+    """When to use the policy of a name, in a line; empty for one of the user's."""
+    plain = aliases().get(name.lower(), name.lower())
+    lines = {key: line for family in families().values() for key, line in family.items()}
+    general = {key.replace("ORDER", order): line for key, line in lines.items() for order in ORDERS}
+    return {**general, **lines}.get(plain) or general.get(plain.partition(":")[0], "")
 
 
 def _written(one: Policy) -> str:

@@ -66,3 +66,9 @@ class Thrift(RulePolicy):
 
 
 NAMES: Final[Mapping[str, Policy]] = {"thrift": Thrift()}
+
+FAMILY: Final = (4, "Money and carbon: jobs held for a better hour")
+USES: Final = {
+    "thrift": "holds jobs while electricity is dear, for as long as you allow; needs --energy",
+}
+"""When to use each, in a line."""

@@ -19,6 +19,8 @@ class Head:
     text: str
     unit: str = ""
     more_is_better: bool = False
+    key: str = ""
+    """The metric below it."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def of_case(case: Case) -> Table:
     for column in shown:
         values = [float(entry.metrics.get(column.key, nan)) for entry in case.entries]
         unit = scale(column, values)
-        heads.append(Head(column.head, unit.unit, column.more_is_better))
+        heads.append(Head(column.head, unit.unit, column.more_is_better, column.key))
         best = best_value(case, column)
         columns.append([
             _cell(case, entry, column, value, unit.text(value), value == best and entry.contends)

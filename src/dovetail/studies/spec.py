@@ -24,10 +24,10 @@ from pydantic import (
 
 from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.metrics.jobs import COUNTING
-from dovetail.names import in_file
+from dovetail.names import in_file, unknown
 from dovetail.policies.registry import policy as policy_named
 from dovetail.predict.registry import predictor as predictor_named
-from dovetail.units import parse_duration
+from dovetail.units import parse_duration, printable
 
 MOST_ITEMS = 10_000
 """Policies, seeds, estimates, ... that a study may list: it would not end in a lifetime."""
@@ -288,6 +288,12 @@ def placed(name: str, folder: Path) -> str:
     return re.sub(r"(^|=)([^=:]+\.py)(?=:)", absolute, name)
 
 
+def _keys(where: tuple[str | int, ...]) -> list[str]:
+    """The keys that a study may have at a place: in the file itself, in a trace, or in what it generates."""
+    part = Generated if where[-1:] == ("generate",) else Trace if where else Study
+    return list(part.model_fields)
+
+
 def _named(path: Path, text: str, error: ValidationError) -> InputError:
     """What pydantic found, each with its place in the file."""
     found = []
@@ -296,7 +302,7 @@ def _named(path: Path, text: str, error: ValidationError) -> InputError:
         given = one["input"] if isinstance(one["input"], str) else None
         rule = one["msg"].removeprefix("Value error, ")
         if one["type"] == "extra_forbidden":
-            rule = f"unknown key {where[-1]!r}"
+            rule = unknown("key", printable(str(where[-1])), _keys(where[:-1]))
         elif one["type"] == "missing":
             rule = f"{where[-1]!r} is missing"
         name = ".".join(str(part) for part in where)

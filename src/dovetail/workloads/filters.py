@@ -87,9 +87,12 @@ def under_cap(workload: Workload, cap: PowerCap) -> Workload:
     return workload.take(cap.draws(workload) <= room, "draws more than the power cap leaves")
 
 
+NO_LIMIT: Final = "no requested time"
+
+
 def known_limit(workload: Workload) -> Workload:
     """Drop a job without a requested time."""
-    return workload.take(workload.limit > 0, "no requested time")
+    return workload.take(workload.limit > 0, NO_LIMIT)
 
 
 def limit_from_runtime(workload: Workload, *, source: str = "runtime") -> Workload:
@@ -224,8 +227,7 @@ def parse_filter(text: str) -> Callable[[Workload], Workload]:
         return chosen.apply
     setting, _, value = rest.partition("=")
     if setting not in chosen.settings:
-        valid = ", ".join(chosen.settings) or "none"
-        raise SettingError(f"filter {name!r} has no setting {setting!r}; valid: {valid}, as name:setting=value")
+        raise SettingError(f"filter {name}: {unknown('setting', setting, chosen.settings)}")
     try:
         return partial(chosen.apply, **{setting: chosen.settings[setting](value)})
     except ValueError as error:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from dovetail.arrays import Ints
 from dovetail.errors import SettingError
 from dovetail.model.workload import UNIT, Column, Step, Workload
-from dovetail.names import settings
+from dovetail.names import settings, unknown
 from dovetail.units import DAY_S, MOST_SECONDS, WEEK_S, parse_duration
 
 MOST_AMOUNT: Final = 1_000_000
@@ -209,7 +209,8 @@ def apply(workload: Workload, text: str, *, seed: int = 0) -> Workload:
     """One transform as the command line writes it: `scale-load=1.2`, `span=0d..30d`, `sample=0.1`, ..."""
     name, equals, value = text.strip().partition("=")
     if name not in _TRANSFORMS:
-        raise SettingError(f"no transform {name!r}; there are {_forms()}")
+        said = unknown("scenario", name, _TRANSFORMS)
+        raise SettingError(said if said.endswith("?") else f"no scenario {name!r}; there are {_forms()}")
     form, transform = _TRANSFORMS[name]
     if bool(equals) != ("=" in form):
         raise SettingError(f"{text!r} is not of the form {form}")

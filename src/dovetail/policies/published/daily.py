@@ -210,3 +210,18 @@ NAMES: Final[Mapping[str, Policy]] = {
     "daily": Daily(), "multisearch": Daily(search="multi"), "delaysearch": Daily(search="delay"),
     "relaxationsearch": Daily(search="relax"), **_rules("strict", "strict"), **_rules("nonstrict", 0),
 }  # fmt: skip
+
+FAMILY: Final = (7, "From papers: days planned for profit")
+USES: Final = {
+    "daily": "plans a day at a time for profit; needs --energy",
+    "multisearch": "daily by a search over many orders",
+    "delaysearch": "multisearch that also delays jobs",
+    "relaxationsearch": "multisearch, then a search by relaxation",
+    "strict-est": "the paper's rules that it compares with; also strict-wt, strict-profit, nonstrict-est, -wt, -profit",
+    "strict-wt": "strict, least wait first",
+    "strict-profit": "strict, most profit first",
+    "nonstrict-est": "gaps filled, shortest first",
+    "nonstrict-wt": "gaps filled, least wait first",
+    "nonstrict-profit": "gaps filled, most profit first",
+}
+"""When to use each, in a line."""

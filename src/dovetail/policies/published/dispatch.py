@@ -134,3 +134,12 @@ def _devices(
 
 
 NAMES: Final[Mapping[str, Policy]] = {model: Dispatch(model, name=model) for model in MODELS}
+
+FAMILY: Final = (6, "From papers: dispatchers for nodes of several kinds")
+USES: Final = {
+    "pcp21": "chooses nodes by constraint programming, the later model; needs --cluster",
+    "pcp21s": "pcp21 in which like jobs are one",
+    "pcp19": "the earlier model",
+    "hcp19": "the model that decides in two steps",
+}
+"""When to use each, in a line."""

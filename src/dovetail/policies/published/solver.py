@@ -191,3 +191,15 @@ NAMES: Final[Mapping[str, Policy]] = {
     **{f"cp-{term}": Solver(objective=term) for term in ("af", "awf", "bsld", "p2sf")},
     **{name: Solver(objective=name[3:-1], refine=orders) for name, orders in _REFINED.items()},
 }
+
+FAMILY: Final = (5, "From papers: CP-SAT as a policy")
+USES: Final = {
+    "cp-af": "the best plan by a solver, much slower than plan-af; also cp-awf, cp-bsld, cp-p2sf",
+    "cp-awf": "the same for AWF",
+    "cp-bsld": "the same for slowdown",
+    "cp-p2sf": "the same for P2SF",
+    "cp-bsld+": "cp-bsld from more list plans",
+    "cp-p2sf+": "cp-p2sf from more list plans",
+    "cp": "any objective",
+}
+"""When to use each, in a line."""

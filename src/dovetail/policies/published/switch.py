@@ -76,3 +76,9 @@ class Switch(Policy):
 
 
 NAMES: Final[Mapping[str, Policy]] = {"switch": Switch()}
+
+FAMILY: Final = (6, "From papers: dispatchers for nodes of several kinds")
+USES: Final = {
+    "switch": "one dispatcher where any node will do, another where not",
+}
+"""When to use each, in a line."""
