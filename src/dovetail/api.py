@@ -58,9 +58,8 @@ def read(
 
 
 def fetch(name: str) -> Path:
-    """The path of a public log of the Parallel Workloads Archive: downloaded once, checked, and kept.
-
-    log = dt.read(dt.fetch("KTH-SP2"))
+    """The path of a public log of the Parallel Workloads Archive: downloaded once, checked, and kept:
+    `dt.read(dt.fetch("KTH-SP2"))`.
     """
     from dovetail.io import archive
 
@@ -92,8 +91,7 @@ def prepare(
     seed: int = 0,
 ) -> Workload:
     """Clean a workload and put it through scenarios, as `read` does with a log. The workload itself stays as it is.
-
-    more = dt.prepare(log, scenarios=["span=0d..30d", "scale-load=1.2"])
+    `dt.prepare(log, scenarios=["span=0d..30d", "scale-load=1.2"])` gives the first month with a fifth more load.
     """
     from dataclasses import replace
 
@@ -138,9 +136,8 @@ def policy(given: AnyPolicy) -> Policy:
 
 
 def predictor(given: str | Predictor) -> Predictor:
-    """The predictor of run times of that name, with settings behind a colon; a predictor is taken as it is.
-
-    dt.predictor("recent:jobs=3")
+    """The predictor of run times of that name, with settings behind a colon; a predictor is taken as it is:
+    `dt.predictor("recent:jobs=3")`.
     """
     from dovetail.predict import registry
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import doctest
+import html
+import io
 import os
 import re
 import resource
@@ -19,8 +23,10 @@ from typing import Any
 import pytest
 import typer.main
 
+from docs.site import pages
 from dovetail.cli.main import app
 from dovetail.engine.contract import check_policy
+from dovetail.io import archive
 from dovetail.kernels.passes.conservative import SWEEPS
 from dovetail.policies.lists import ORDERS
 from dovetail.policies.registry import aliases, policy
@@ -28,16 +34,14 @@ from tests.command import COMMAND, run
 from tests.conftest import ROOT, TRACES
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-OTHERS = [ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-OTHERS.append(ROOT / "src" / "dovetail" / "kernels" / "README.md")
-OTHERS.extend(sorted((ROOT / "reproductions").rglob("README.md")))
+OTHERS = [page for page in pages() if page not in PAGES]
 LOG = TRACES / "archive" / "KTH-SP2-1996-2.swf.gz"
 LOGS = [
     LOG,
     TRACES / "archive" / "KIT-FH2-2016-1.first25k.swf.gz",
     TRACES / "heterogeneous" / "eurora_jobs_merged.csv.gz",
 ]
-MARKS = {"exact", "exact-but-cpu", "network", "traces"}
+MARKS = {"cell", "exact", "exact-but-cpu", "network", "output", "page", "some", "traces"}
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,8 @@ def run_console(block: Block, where: str) -> None:
             continue
         done = run(*argv[1:], merged=True)
         assert done.returncode == 0, f"{where}: {shlex.join(argv)}\n{done.stdout}"
+        if "some" in block.marks:
+            assert set(tidy(printed, False)) <= set(tidy(done.stdout, False)), f"{where}: {shlex.join(argv)}"
         if block.marks & {"exact", "exact-but-cpu"}:
             but_cpu = "exact-but-cpu" in block.marks
             assert tidy(done.stdout, but_cpu) == tidy(printed, but_cpu), f"{where}: {shlex.join(argv)}"
@@ -131,20 +137,51 @@ def run_python(block: Block, where: str, folder: Path, names: dict[str, Any]) ->
     runpy.run_path(str(script))
 
 
+def run_cell(block: Block, where: str, names: dict[str, Any]) -> str:
+    """What a cell of a notebook shows: all that it prints, and the value of its last line."""
+    tree = ast.parse(block.text, where)
+    shown = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        exec(compile(tree, where, "exec"), names)  # noqa: S102 - our own page
+        if isinstance(shown, ast.Expr):
+            value = eval(compile(ast.Expression(shown.value), where, "eval"), names)  # noqa: S307 - likewise
+            print(repr(value) if value is not None else "")
+    return said.getvalue()
+
+
+def page_written(folder: Path) -> str:
+    """The text of the newest page in a folder, without its tags."""
+    newest = max(folder.glob("*.html"), key=lambda path: path.stat().st_mtime_ns)
+    return html.unescape(re.sub(r"<[^>]+>", " ", newest.read_text(encoding="utf-8")))
+
+
+def words(text: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"\s+([:.,])", r"\1", text)).strip()
+
+
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     for log in LOGS if LOG.exists() else ():
         (tmp_path / log.name).symlink_to(log)
+    (tmp_path / "logs").symlink_to(tmp_path)
+    monkeypatch.setattr(archive, "cache_home", lambda: tmp_path)  # where `fetch` finds a log that it had once
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
+    said = ""
     for block in blocks(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         assert block.marks <= MARKS, f"{where}: unknown mark in {block.marks}"
         if "traces" in block.marks and not LOG.exists():
             continue
-        if block.language == "console":
+        if "output" in block.marks:
+            assert tidy(said, False) == tidy(block.text, False), where
+        elif "page" in block.marks:
+            assert words(block.text) in words(page_written(tmp_path)), where
+        elif "cell" in block.marks:
+            said = run_cell(block, where, names)
+        elif block.language == "console":
             run_console(block, where)
         elif block.language == "python" and "network" in block.marks:
             compile(block.text, where, "exec")
@@ -152,16 +189,21 @@ def test_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             run_python(block, where, tmp_path, names)
 
 
+def prose(page: Path) -> str:
+    """A page without its fenced blocks, in which a line may look like a heading or a link."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
 def slugs(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes them from its headings."""
-    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    """The anchors of a page, as GitHub and the site make them from its headings."""
+    heads = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
 @pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
-    for link in links:
+    text = prose(page)
+    for link in [*re.findall(r"\]\(([^)\s]+)\)", text), *re.findall(r'(?:src|srcset|href)="([^"]+)"', text)]:
         path, _, anchor = link.partition("#")
         if path.startswith(("https://", "http://")):
             continue
@@ -172,16 +214,23 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_index_has_all_pages() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    pages = [str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]]
-    assert [page for page in pages if page != "README.md" and f"]({page})" not in index] == []
+    listed = [str(page.relative_to(ROOT / "docs")) for page in PAGES[1:]]
+    assert [page for page in listed if page != "README.md" and f"]({page})" not in index] == []
 
 
-def test_the_policy_of_the_readme_is_the_example() -> None:
+def test_the_policy_of_the_page_is_the_example() -> None:
     example = (ROOT / "examples" / "shortest_first.py").read_text(encoding="utf-8").rstrip()
     assert len(example.splitlines()) <= 15
-    for page in (ROOT / "README.md", ROOT / "docs" / "write-a-policy.md"):
-        shown = [block.text for block in blocks(page) if "class ShortestFirst" in block.text]
-        assert shown == [example]
+    shown = [block.text for block in blocks(ROOT / "docs" / "write-a-policy.md") if "class ShortestFirst" in block.text]
+    assert shown == [example]
+
+
+def test_the_readme_is_short_and_shows_a_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) <= 725
+    picture = ROOT / "docs" / "figures" / "page.png"
+    assert text.index("docs/figures/page.png") < text.index("\n## ")
+    assert picture.stat().st_size < 150_000
 
 
 def test_the_order_on_the_page_is_the_example() -> None:

@@ -90,7 +90,7 @@ def compared(
     if as_json:
         prepare.print_case(case, page=str(out), bytes=out.stat().st_size)
     else:
-        for sentence in summary(case.page()):
+        for sentence in summary(case.page()).sentences:
             screen.tell(sentence)
         told(out, as_json)
     if browser and not as_json and _has_screen():

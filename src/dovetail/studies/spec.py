@@ -214,7 +214,7 @@ class Study(_Part):
     @property
     def base(self) -> str:
         """The policy that others are compared with."""
-        record = (name for name in self.policies if policy_named(name).from_record)
+        record = (name for name in self.policies if not in_file(name) and policy_named(name).from_record)
         return self.baseline or next(record, self.policies[0])
 
     @property
