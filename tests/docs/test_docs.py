@@ -151,7 +151,7 @@ def run_cell(block: Block, where: str, names: dict[str, Any]) -> str:
 
 def page_written(folder: Path) -> str:
     """The text of the newest page in a folder, without its tags."""
-    newest = max(folder.glob("*.html"), key=lambda path: path.stat().st_mtime_ns)
+    newest = max(folder.rglob("*.html"), key=lambda path: path.stat().st_mtime_ns)
     return html.unescape(re.sub(r"<[^>]+>", " ", newest.read_text(encoding="utf-8")))
 
 
