@@ -33,7 +33,7 @@ def as_text(case: Case) -> str:
         lines.append(_row(named(row.name, _NAME), (row.cells[at].text for at in shown)))
         if row.note:
             lines.append(f"  {row.note}")
-        elif number:
+        if number and row.entire:
             lines.append(_row("", (_change(row.cells[at]) for at in shown)))
     return "\n".join([*(line.rstrip() for line in lines), *_note(case, "*")])
 
@@ -87,7 +87,9 @@ def _heads(table: Table) -> str:
 def _html_rows(table: Table) -> Iterator[str]:
     for row in table.rows:
         cells = "".join(_html_cell(cell) for cell in row.cells)
-        note = f'<br><small style="color: {WORSE}">{escape(row.note)}</small>' if row.note else ""
+        note = (
+            f'<br><small style="color: {GREY if row.entire else WORSE}">{escape(row.note)}</small>' if row.note else ""
+        )
         yield f'<tr><th style="text-align: left">{escape(row.name)}{note}</th>{cells}</tr>'
 
 

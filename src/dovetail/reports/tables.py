@@ -63,7 +63,9 @@ class Row:
     cells: tuple[TableCell, ...]
     runs: int = 1
     note: str = ""
-    """What its numbers leave out."""
+    """What a reader must know of its numbers."""
+    entire: bool = True
+    """Whether they are of all jobs."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def of_case(case: Case) -> Table:
             for entry, value in zip(case.entries, values, strict=True)
         ])  # fmt: skip
     rows = zip(case.entries, zip(*columns, strict=True), strict=True) if columns else ()
-    made = tuple(Row(named(entry.policy), cells, entry.runs, entry.note) for entry, cells in rows)
+    made = tuple(Row(named(entry.policy), cells, entry.runs, entry.note, not entry.unstarted) for entry, cells in rows)
     return Table(named(case.title), tuple(heads), made)
 
 
