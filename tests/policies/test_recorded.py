@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,16 +33,18 @@ def test_what_a_policy_did_is_found_again_in_its_log() -> None:
     assert "rules_broken" not in wanted
 
 
-def test_rules_that_the_log_breaks_are_counted() -> None:
+def test_rules_that_the_log_breaks_are_counted(tmp_path: Path) -> None:
     columns = {"id": [1, 2, 3], "submit": [0, 0, 5], "size": [2, 1, 2], "runtime": [10, 10, 10], "limit": [10, 10, 10]}
     made = Workload("log", {name: np.array(row) for name, row in columns.items()}, 2, Provenance("test"))
     log = with_waits(made, [0, 0, 5])  # the second begins beside the first, which has the whole machine
     case = dt.compare(log, ["easy", "recorded"])
     assert case.policies == ("recorded", "easy")
     assert case.entries[0].metrics["rules_broken"] == 1
-    assert [row.note for row in of_case(case).rows] == ["as the log says; 1 starts break a rule", ""]
+    assert [row.note for row in of_case(case).rows] == ["as the log says; 1 start breaks a rule", ""]
     assert "as the log says" in repr(case)
     assert "as the log says" in case._repr_html_()
+    case.report(tmp_path / "page.html")  # with more rows in its chart than the machine has processors
+    assert "as the log says; 1 start breaks a rule" in (tmp_path / "page.html").read_text()
 
 
 def test_it_comes_first_and_is_never_best() -> None:

@@ -256,7 +256,7 @@ def fetch_command(
             if as_json:
                 print_json({"name": log.name, "file": log.file, "jobs": log.jobs, "processors": log.processors})
             else:
-                typer.echo(f"{log.name:<14} {log.jobs:>9,} jobs {log.processors:>7,} processors  {log.file}")
+                typer.echo(f"{log.name:<13}{log.jobs:>9,} jobs{log.processors:>8,} processors  {log.file}")
         return
     path = fetch(name, progress=None if as_json else _tell())
     log = find(name)

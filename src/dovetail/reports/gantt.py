@@ -147,7 +147,7 @@ def _since(instants: Ints, until: Ints) -> Ints:
 def _data(charts: Sequence[Chart], most: int) -> str:
     """Everything that the script draws, as base64."""
     schedules = [chart.schedule for chart in charts]
-    workload, cluster = schedules[0].workload, schedules[0].cluster
+    workload = schedules[0].workload
     stretch, jobs, rectangles = _drawn(schedules, most)
     opening = worst_stretch(schedules, OPENING_JOBS, stretch)
     users, names = _users(schedules, jobs), _names(workload, jobs)
@@ -156,7 +156,7 @@ def _data(charts: Sequence[Chart], most: int) -> str:
     nodes, asked = _nodes(block, schedules, jobs) if _on_nodes(schedules) else ({}, [{} for _ in jobs])
     header = {
         "trace": printable(workload.name, _LONGEST_NAME),
-        "processors": cluster.processors,
+        "processors": max(_lanes(schedule) for schedule in schedules),
         "jobs": len(workload),
         "epoch": start_at if start_at + stretch.to_at < _LAST_DATE else 0,
         "stretch": [stretch.from_at, stretch.to_at],
@@ -196,7 +196,18 @@ def _laid(schedule: Schedule, jobs: Ints, on_nodes: bool, most: int) -> Rectangl
     if on_nodes:
         return lay_on_nodes(schedule, jobs, most)
     start, end, size = schedule.start[jobs], schedule.end[jobs], schedule.workload.size[jobs]
-    return lay_out(start, end, size, schedule.cluster.processors, most)
+    return lay_out(start, end, size, _lanes(schedule), most)
+
+
+def _lanes(schedule: Schedule) -> int:
+    """How many rows processors need: those of the cluster. What a log says happened may need more."""
+    if not schedule.recorded:
+        return schedule.cluster.processors
+    ran = schedule.start >= 0
+    begin, end, size = schedule.start[ran], schedule.end[ran], schedule.workload.size[ran]
+    at, change = np.concatenate([end, begin]), np.concatenate([-size, size])
+    busy = np.cumsum(change[np.argsort(at, kind="stable")])  # in a second, jobs end before others start
+    return int(max(schedule.cluster.processors, busy.max(initial=0)))
 
 
 def _nodes(

@@ -57,7 +57,8 @@ class Entry:
 def recorded(metrics: Mapping[str, float], runs: int = 1) -> str:
     """How many rules of a replay the log itself breaks, in words."""
     many = metrics["rules_broken"] * runs
-    return f"as the log says; {f'{many:,.0f} starts break' if many else 'no start breaks'} a rule"
+    some = "no start breaks" if not many else "1 start breaks" if many == 1 else f"{many:,.0f} starts break"
+    return f"as the log says; {some} a rule"
 
 
 def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:
