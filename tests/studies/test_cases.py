@@ -15,7 +15,7 @@ from dovetail.metrics.comparison import block_length, compare
 from dovetail.metrics.groups import by_group, users, weeks
 from dovetail.metrics.jobs import outcomes
 from dovetail.policies.registry import policy
-from dovetail.studies.cases import IN_RUNS, content, of_schedules
+from dovetail.studies.cases import IN_RUNS, content, of_schedules, write_page
 from dovetail.studies.store import Store
 from dovetail.studies.task import Task, plain
 from dovetail.studies.worker import run_batch
@@ -205,6 +205,20 @@ def test_who_knows_the_future_is_named(tmp_path: Path) -> None:
     words = "Clairvoyant: offline-af:decodes=5. The run times and the submissions to come are known there."
     assert from_store.remarks == alone.remarks == (words,)
     assert [entry.schedule().clairvoyant for entry in from_store.entries if entry.schedule] == [False, True]
+
+
+def test_what_was_recorded_is_the_baseline_of_a_study(tmp_path: Path) -> None:
+    """Also of a log that has more in use than its machine has."""
+    made = lublin(200, 8, seed=1)
+    write_swf(made, tmp_path / "log.swf", wait=np.zeros(len(made), np.int64))
+    text = f'name = "x"\npolicies = ["easy", "recorded"]\n[[traces]]\npath = "{tmp_path / "log.swf"}"\n'
+    store = ran(tmp_path, text)
+    (case,) = content(store).cases
+    assert case.policies == ("recorded", "easy")
+    assert [entry.recorded for entry in case.entries] == [True, False]
+    assert [entry.schedule().recorded for entry in case.entries if entry.schedule] == [True, False]
+    assert case.entries[0].metrics["rules_broken"] > 0
+    assert len(write_page(store, tmp_path / "page.html").cases) == 1
 
 
 def test_replays_without_a_store() -> None:

@@ -23,7 +23,7 @@ function figureOf(root, data, key) {
     size: scaleOf(data.charts.map((raw) => data.column(raw.size)), 1, 1, decades, count),
   };
   const [begin, final] = data.stretch;
-  const whole = { from: begin, to: Math.max(final, begin + SHORTEST), low: 0, high: machine?.rows ?? data.processors };
+  const whole = { from: begin, to: Math.max(final, begin + SHORTEST), low: 0, high: machine?.rows ?? data.lanes };
   const opening = { ...whole, from: data.opening[0], to: data.opening[1] };
   let chart, title, shade, view = whole, lastDrawMs = 0, drawWanted = false;
   let pointer = null; // where it is on the picture

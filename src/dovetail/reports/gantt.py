@@ -156,7 +156,8 @@ def _data(charts: Sequence[Chart], most: int) -> str:
     nodes, asked = _nodes(block, schedules, jobs) if _on_nodes(schedules) else ({}, [{} for _ in jobs])
     header = {
         "trace": printable(workload.name, _LONGEST_NAME),
-        "processors": max(_lanes(schedule) for schedule in schedules),
+        "processors": schedules[0].cluster.processors,
+        "lanes": max(_lanes(schedule) for schedule in schedules),
         "jobs": len(workload),
         "epoch": start_at if start_at + stretch.to_at < _LAST_DATE else 0,
         "stretch": [stretch.from_at, stretch.to_at],

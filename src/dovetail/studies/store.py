@@ -50,7 +50,7 @@ VOLATILE: Final = ("cpu_s", "peak_mb", "made_at", "host", "versions", *PASS_TIME
 FACTS: Final = (
     "run", "format", "trace", "scenario", "span", "policy", "estimate", "seed", "code", "workload_sha256",
     "policy_sha256", "estimate_sha256", "ortools", "processors", "cluster", "counting",
-    "feedback", "every_s", "keep", "clairvoyant", "passes", *VOLATILE,
+    "feedback", "every_s", "keep", "clairvoyant", "recorded", "passes", *VOLATILE,
 )  # fmt: skip
 """Columns that are no metrics."""
 
@@ -172,7 +172,7 @@ class Store:
         return Schedule(
             workload, cluster, row["policy"], row["estimate"], start, arrive, first, last,
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
-            accepted, placement, recorded=row.get("rules_broken") is not None,
+            accepted, placement, recorded=bool(row.get("recorded")),
         )  # fmt: skip
 
     def cases(self, pair: str = "") -> tuple[Case, ...]:

@@ -90,6 +90,7 @@ def _run(path: Path, task: Task) -> None:
         },
         **{key: getattr(task, key) for key in ("processors", "counting", "feedback", "every_s", "keep")},
         "clairvoyant": schedule.clairvoyant,
+        "recorded": schedule.recorded,
         "passes": schedule.passes,
         "cpu_s": cpu_s() - clock,
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
