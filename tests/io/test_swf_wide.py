@@ -53,6 +53,19 @@ def test_fewer_of_them(more: tuple[int, ...], columns: set[str]) -> None:
     assert log.size.tolist() == [7, 7]
 
 
+def test_what_stands_before_the_first_job_does_not_matter() -> None:
+    text = "\ufeff; MaxProcs: 10\nnot a job\n" + job(1, 8, 60, "a:excl:1x2") + "\n"
+    log = read_swf_stream(io.BytesIO(text.encode()), "log", "log.swf")
+    assert (log["gpus"].tolist(), log.size.tolist(), len(log.set_aside)) == ([8], [2], 1)
+
+
+@pytest.mark.parametrize("text", ["f:excl:2x0", "f:excl:0x8", "2x4+3x8", "f:excl", "x"])
+def test_a_descriptor_of_another_form_says_nothing_of_the_size(text: str) -> None:
+    log = read(job(1, 8, 60, text), job(2, 8, 60, "f:2x4"), job(3, 8, 60, "3x4"))
+    assert log.size.tolist() == [7, 8, 12]
+    assert log.called("descriptor", log["descriptor"][0]) == text
+
+
 def test_the_first_job_decides_which_log_it_is() -> None:
     log = read(job(1), job(2, 8))
     assert len(log) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from numba import typeof
 
 from dovetail.engine.ahead import missing, parts
 from dovetail.kernels.compile import jit
-from dovetail.kernels.kept import Kept, write
+from dovetail.kernels.kept import Kept, own, sealed, write
 from dovetail.kernels.shipped import GENERIC, MANIFEST, OWN_CODE, Shipped, read_manifest
 from dovetail.policies.registry import named, policy
 
@@ -142,3 +143,26 @@ def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path: Path, capsys: py
     (line,) = capsys.readouterr().err.splitlines()  # once, not for each kernel
     where = f"{tmp_path}/file/kernels (Not a directory)"
     assert line == f"Compiled kernels cannot be kept in {where}: the next run compiles them again."
+
+
+def test_only_what_this_user_wrote_and_is_whole_is_loaded(tmp_path: Path) -> None:
+    """It is code: a file that others can write, a link, or one that a crash cut short, is as if it were not there."""
+    folder = tmp_path / "kernels"
+    path = folder / "a.nbc"
+    write(path, sealed(CODE))
+    assert own(path) == sealed(CODE)
+    for damaged in (b"", sealed(CODE)[:-1], sealed(CODE) + b"x"):
+        path.write_bytes(damaged)
+        assert own(path) is None
+    write(path, sealed(CODE))
+    path.chmod(0o666)
+    assert own(path) is None
+    path.chmod(0o644)
+    folder.chmod(0o777)
+    assert own(path) is None
+    folder.chmod(0o755)
+    (folder / "b.nbc").symlink_to(path)
+    assert own(folder / "b.nbc") is None
+    if os.geteuid() == 0:
+        os.chown(path, 65534, 65534)
+        assert own(path) is None

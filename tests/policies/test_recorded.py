@@ -13,9 +13,11 @@ from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.model.workload import Provenance, Step, Workload
+from dovetail.reports.summary_text import summary
 from dovetail.reports.tables import of_case
 from dovetail.studies.cases import of_runs
 from dovetail.workloads.lublin import lublin
+from dovetail.workloads.scenarios import apply
 
 LOG = lublin(300, 64, seed=4, load=0.9)
 
@@ -68,3 +70,17 @@ def test_where_it_cannot_be_told() -> None:
         dt.replay(replace(some, processors=64), "recorded", cluster=by_node(("cores",), (NodeKind("a", 64, (1,)),)))
     with pytest.raises(SettingError, match="what the log says"):
         dt.replay(some, "recorded", every_s=30)
+    whole = with_waits(LOG, np.zeros(len(LOG)))
+    with pytest.raises(SettingError, match="with its own feedback"):
+        dt.replay(whole, "recorded", feedback=True)
+    for scenario in ("scale-load=2", "set-load=0.5", "sample=0.5", "sample-users=0.5"):
+        with pytest.raises(SettingError, match="what would have happened with"):
+            dt.replay(apply(whole, scenario), "recorded")
+    dt.replay(apply(whole, "span=0d..1d"), "recorded")
+
+
+def test_a_record_that_nobody_can_beat_is_not_called_beaten() -> None:
+    case = dt.compare(with_waits(LOG, np.zeros(len(LOG))), ["recorded", "easy", "list-ljf"])
+    told = " ".join(summary(case.page()).sentences)
+    assert "less than under recorded" not in told
+    assert "Of the policies, the mean wait was least under" in told

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dovetail as dt
-from dovetail.model.workload import Provenance, Workload
+from dovetail.model.workload import Provenance, Step, Workload
 from dovetail.workloads.anonymize import anonymize
+from dovetail.workloads.filters import users
 from tests.command import run
 
 KEY = b"a secret of enough bytes"
@@ -27,7 +28,10 @@ def made() -> Workload:
     }  # fmt: skip
     return Workload(
         "the-site", {name: np.array(row) for name, row in columns.items()}, 4, Provenance("alice.csv", "abc", 3),
-        header={"Installation": ("a site",), "MaxProcs": ("4",), "": ("by bob",)},
+        header={
+            "Installation": ("a site",), "MaxProcs": ("4",), "": ("by bob",),
+            "MaxQueues": ("2\nqueue 1 is of alice@example.org",), "TimeZoneString": ("Europe/Berlin",),
+        },
         names={"user": ("alice", "bob"), "queue": ("short", "long")},
     )  # fmt: skip
 
@@ -47,12 +51,21 @@ def test_what_names_somebody_is_gone_and_what_a_replay_reads_stays() -> None:
     log, changed = anonymize(made(), KEY)
     assert log["id"].tolist() == [1, 2, 3]
     assert log["after"].tolist() == [-1, 1, -1]
-    assert log.header == {"MaxProcs": ("4",)}
+    assert log.header == {"MaxProcs": ("4",), "TimeZoneString": ("Europe/Berlin",)}
+    assert "header: MaxProcs, TimeZoneString" in changed.kept
+    assert "queue: short, long" in changed.kept
     assert (log.name, log.provenance.source, log.provenance.sha256) == ("anonymized", "anonymized", "")
     assert log.names["queue"] == ("short", "long")
     assert np.array_equal(dt.replay(log, "strict-fcfs").start, dt.replay(made(), "strict-fcfs").start)
     assert "user: 2 replaced by pseudonyms" in changed.replaced
     assert any("Installation" in text for text in changed.replaced)
+
+
+def test_whom_a_filter_named_is_not_told() -> None:
+    log, _ = anonymize(users(made(), exclude=(1,)), KEY)
+    assert next(step.name for step in log.provenance.steps) == "user is some"
+    assert set(log.set_aside.counts()) == {"user is some"}
+    assert "line" not in anonymize(made().with_columns(Step("x"), line=np.array([7, 8, 9])), KEY)[0]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv", "swf"])
@@ -66,7 +79,7 @@ def test_no_byte_of_a_name_is_in_the_file(tmp_path: Path, suffix: str) -> None:
         assert word not in out.read_bytes(), word
         assert word.decode() not in done.stdout.replace("alice.csv", "")
     assert "job name: 2 replaced by pseudonyms" in done.stdout
-    assert "partition: 2 names" in done.stdout
+    assert "partition: batch, long" in done.stdout
 
 
 def test_a_key_that_can_be_guessed_is_refused(tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ def evaluate_command(
     for name in asked:
         predictor(name)
     chosen = [policy_named(name) for name in policies or _POLICIES]
+    if any(one.from_record for one in chosen):
+        raise SettingError("recorded uses no estimates: there is nothing to evaluate")
     for one in chosen:
         warm(one)
     workload = prepare.load(trace, filters, scenarios, overrun, 0)
@@ -206,8 +208,12 @@ def _table(rows: list[dict[str, Any]], wide: bool) -> None:
 
 def _calibration_table(rows: list[dict[str, Any]], wide: bool) -> None:
     """One row per level."""
-    from dovetail.metrics.estimates import FEWEST_JOBS
+    from rich.markup import escape
 
+    from dovetail.metrics.estimates import FEWEST_JOBS
+    from dovetail.units import printable
+
+    name = escape(printable(rows[0]["policy"], 60))
     shares = {"ended_before": "ended before\n(%)", "ended_by": "ended by\n(%)", "off_by_user": "off by user\n(points)"}
     losses = {"pinball_s": "pinball\n(s)", "pinball_limit_s": "of limit\n(s)", "pinball_recent_s": "of recent\n(s)"}
     columns = [screen.Column(head, [f"{100 * row[key]:.1f}" for row in rows]) for key, head in shares.items()]
@@ -215,9 +221,8 @@ def _calibration_table(rows: list[dict[str, Any]], wide: bool) -> None:
     screen.print_table(
         [("quantile (%)", [f"{100 * row['level']:g}" for row in rows])],
         columns,
-        f"Calibration of `quantile` under {rows[0]['policy']}, without the first tenth of the jobs: {rows[0]['jobs']:,}"
-        " jobs. It is calibrated if the quantile is between the shares of jobs that ended before and by then; off by"
-        f" user: how far it is from that, on average, for users of at least {FEWEST_JOBS} jobs. Pinball loss: lower"
-        " is better.",
+        f"Calibration of `quantile` under {name}, without the first tenth of the jobs: {rows[0]['jobs']:,} jobs. It is"
+        " calibrated if the quantile is between the shares of jobs that ended before and by then; off by user: how far"
+        f" it is from that, on average, for users of at least {FEWEST_JOBS} jobs. Pinball loss: lower is better.",
         wide=wide,
     )

@@ -294,8 +294,9 @@ def _bounds(workload: Workload) -> dict[str, float]:
 
 
 def _gaps(metrics: dict[str, float], bounds: dict[str, float]) -> dict[str, float]:
-    """How far above the best possible each value is at most, as a share; nan where jobs that never ran are missing."""
-    if metrics["jobs_unstarted"]:
+    """How far above the best possible each value is at most, as a share; nan where it is no schedule of
+    all jobs by the rules."""
+    if metrics["jobs_unstarted"] or metrics.get("rules_broken"):
         return dict.fromkeys(bounds, nan)
     return {key: metrics[key] / bound - 1 if bound else nan for key, bound in bounds.items()}
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
 _SECRET = 16
 """Bytes that a key has at least."""
+_LONGEST = 4_096
+"""Bytes of a key that are read."""
 
 app = typer.Typer(no_args_is_help=True, help="Look at traces, convert, generate and fetch them.")
 
@@ -146,15 +148,21 @@ def _anonymized(workload: Workload, wanted: bool, key: Path | None, as_json: boo
     import secrets
 
     from dovetail.errors import SettingError
+    from dovetail.io.streams import regular_file
     from dovetail.workloads.anonymize import anonymize
 
     if not wanted:
         if key is not None:
             raise SettingError("--key is for --anonymize, which is not given")
         return workload
-    secret = key.read_bytes().strip() if key is not None else secrets.token_bytes(32)
-    if len(secret) < _SECRET:
-        raise SettingError(f"--key {key}: {len(secret)} bytes; a secret of fewer than {_SECRET} can be guessed")
+    secret = secrets.token_bytes(32)
+    if key is not None:
+        with regular_file(key).open("rb") as stream:
+            secret = stream.read(_LONGEST).strip()
+        if len(secret) < _SECRET or len(set(secret)) < _SECRET // 2:
+            raise SettingError(
+                f"--key {key}: a secret of fewer than {_SECRET} bytes, or of few different, can be guessed"
+            )
     made, changed = anonymize(workload, secret)
     if not as_json:
         for title, texts in (("replaced", changed.replaced), ("kept", changed.kept)):
@@ -204,6 +212,9 @@ def import_command(
         print_json({"out": str(out), "understood": asdict(told), **facts})
         return
     _show(facts)
+    if out.suffix == ".csv":
+        say(f"wrote {out}")
+        return
     policies = "recorded easy" if int(workload.get("wait").min()) >= 0 else "easy"
     limits = "" if bool((workload.limit > 0).any()) else f" {WITHOUT_LIMITS}"
     say(f"wrote {out}. What another policy would have made of it: dovetail compare {out} {policies} sjf-easy{limits}")

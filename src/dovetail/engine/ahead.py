@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numba
 import numpy as np
 
 from dovetail.engine.compiled import new_replay, read_only
@@ -25,7 +26,7 @@ from dovetail.engine.replay import one_job, replay
 from dovetail.errors import DovetailError, SettingError
 from dovetail.io.swf import read_swf_stream
 from dovetail.kernels.compile import CACHE, MADE_WITH, WATCH
-from dovetail.kernels.kept import used, write
+from dovetail.kernels.kept import own, used, write
 from dovetail.kernels.learners.learner import new_learner, observe, outlived, predicted
 from dovetail.kernels.shipped import FOLDER, GENERIC, MANIFEST, read_manifest
 from dovetail.kernels.watch import functions_in
@@ -103,13 +104,17 @@ def ship(
 ) -> None:
     """Put parts, compiled for any processor of this platform, into a folder from which they are loaded; what it has
     for what is here stays. Same sources and versions, empty cache: same bytes."""
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        raise DovetailError("NUMBA_DISABLE_JIT is set: nothing is compiled, so there is nothing to ship")
     there = read_manifest(MADE_WITH, folder, asked=())
     files, known, functions = dict(there.files), dict(there.parts), dict(there.functions)
     if there.trouble:
         files, known, functions = {}, {}, {}
     for made in compile_parts(missing(wanted, folder), workers, GENERIC):
         for name in made.files:
-            data = (made.folder / name).read_bytes()
+            data = own(made.folder / name)
+            if data is None:
+                raise DovetailError(f"{made.folder / name}: not whole, or another user can write there")
             files[name] = hashlib.sha256(data).hexdigest()
             write(folder / name, data)
         known[made.part] = sorted(made.files)
@@ -118,7 +123,7 @@ def ship(
     found = {"made": MADE_WITH, "parts": known, "functions": functions, "files": files}
     write(folder / MANIFEST, json.dumps(found, indent=1, sort_keys=True).encode())
     for path in folder.iterdir():
-        if path.name not in files and path.name != MANIFEST:
+        if path.suffix == ".nbc" and path.name not in files:
             path.unlink()
 
 

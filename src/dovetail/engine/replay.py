@@ -33,6 +33,8 @@ Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
 
 _CHUNKS = 200
+_MOVES = ("scale-load", "set-load", "sample", "lengthen")
+"""Scenarios after which recorded waits are not those of the jobs any more."""
 MOST_UNITS = 1 << 28
 """Units of all jobs of a workload on nodes: where each runs is kept, in 32 bytes."""
 
@@ -74,6 +76,8 @@ def replay(
             policy.refuse(circumstance)
     cluster = made_ready(cluster, workload, policy)
     if policy.from_record:
+        if feedback:
+            raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
         return _recorded(workload, cluster, policy, estimate, seed)
     rule = policy.rule(Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds)))
     if rule is not None and not (event_by_event or policy.timed or charge_decisions):
@@ -100,6 +104,9 @@ def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Es
             f"{policy.name}: {workload.name} does not say when {unknown:,} of its {len(workload):,} jobs started; leave"
             " them out with the filters standard and known_start"
         )
+    moved = [step.name for step in workload.provenance.steps if step.name.startswith(_MOVES)]
+    if moved:
+        raise SettingError(f"{policy.name}: the log does not say what would have happened with {moved[0]}")
     rows = (workload.submit + wait, workload.submit, none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
     return replace(made, recorded=True)

@@ -20,7 +20,9 @@ MOST_FIELDS: Final = 21
 BEHIND: Final = ("gpus", "soft_limit", "descriptor")
 """The columns that fields 19 to 21 become."""
 UNREADABLE: Final = "not 18 to 21 fields, or GPUs, soft wall time and nodes that cannot be read"
-_NODES: Final = re.compile(r"[!-~]*?:?([0-9]{1,9})x([0-9]{1,9})")
+_NODES: Final = re.compile(r"(?:[!-~]*:)?([1-9][0-9]{0,8})x([1-9][0-9]{0,8})")
+_MARK: Final = b"\xef\xbb\xbf"
+"""What some editors put before the first byte."""
 _NUMBER: Final = re.compile(rb"-?[0-9]{1,11}(?:\.[0-9]*)?")
 _ALONE: Final = "excl"
 
@@ -48,11 +50,13 @@ class Wide:
             lines, rest = [*lines, rest], b""
         self._rest = rest[:HOLD]  # of a line that is too long, enough to see that it is
         for at, text in enumerate(lines):
-            fields = text.split()
+            fields = text.removeprefix(_MARK).split()
             if not fields or fields[0].startswith(b";"):
                 continue
             if self.wide is None:
-                self.wide = N_FIELDS < len(fields) <= MOST_FIELDS
+                if not N_FIELDS <= len(fields) <= MOST_FIELDS:
+                    continue
+                self.wide = len(fields) > N_FIELDS
                 if not self.wide:
                     break
             if (row := _row(self._line + at + 1, fields)) is not None:

@@ -60,6 +60,7 @@ MOST_S: Final = 10**9
 _UNIT_SEPARATOR: Final = "\x1f"
 _FREE: Final = ("jobname", "name", "comment", "workdir", "submitline")
 """Columns in which anything may be written."""
+_SWF: Final = re.compile(r"(?i)\.swf(\.gz|\.xz|\.zst)?$")
 SEPARATORS: Final = (",", "\t", ";", "|")
 _PER: Final = {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "raw": 0}
 _DURATION: Final = r"^(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?$"
@@ -106,7 +107,7 @@ def read_any(
     """Read a table of jobs. `columns`: the column of a field where its name is unusual. `tz`: the zone of times that
     name none. `processors`: of the machine; 0: the most that were in use at once, a guess."""
     path = regular_file(Path(path))
-    if ".swf" in path.suffixes:
+    if _SWF.search(path.name):
         if columns:
             raise SettingError("--columns is for tables: the fields of SWF have no names")
         return _of_swf(path, processors)
@@ -117,12 +118,15 @@ def read_any(
 def _of_swf(path: Path, processors: int) -> tuple[Workload, Told]:
     """A log in SWF, which says by the places of its fields what they are."""
     workload = read_swf(path)
+    if not len(workload):
+        raise InputError(path, 0, "no job in it")
     fields = {name: f"field {at}" for at, name in enumerate((*FIELDS, *BEHIND), 1) if name in workload}
     guesses = []
     if machine := processors or workload.processors:
         workload = replace(workload, processors=machine)
     else:
-        kept = {name: workload[name] for name in ("submit", "runtime", "size")} | {"wait": workload.get("wait")}
+        kept = {name: workload[name] for name in ("submit", "runtime")} | {"wait": workload.get("wait")}
+        kept["size"] = np.maximum(workload.size, workload.get("allocated"))
         workload = replace(workload, processors=_most_in_use(kept))
         guesses.append(_guess(workload.processors))
     missing = () if bool((workload.limit > 0).any()) else (_NO_LIMITS,)

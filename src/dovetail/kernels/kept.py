@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from dovetail.kernels.shipped import Shipped
 
 _TYPES: Final = 6
 """Where in what Numba keeps of a kernel the text of its types stands: sources and paths that nobody reads."""
+_SEAL: Final = hashlib.sha256().digest_size
 used: dict[str, None] = {}
 """Names of the compiled kernels that this process has loaded or made, in turn."""
 
@@ -46,12 +48,11 @@ class Kept(_Cache):
         name = self._name(sig)
         data = self._shipped.read(name)
         if data is None:
-            try:
-                data = (self._folder / name).read_bytes()
-            except OSError:
+            data = own(self._folder / name)
+            if data is None:
                 return None
         used[name] = None
-        parts = pickle.loads(data)  # noqa: S301 - our own code: checked by hash, or kept by this user
+        parts = pickle.loads(data[_SEAL:])  # noqa: S301 - our own code: checked by hash, and kept by this user
         return CompileResult._rebuild(target_context, *parts)  # type: ignore[no-untyped-call]
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -62,7 +63,7 @@ class Kept(_Cache):
         name = self._name(sig)
         used[name] = None
         try:
-            write(self._folder / name, serialize.dumps(tuple(parts)))  # type: ignore[no-untyped-call]
+            write(self._folder / name, sealed(serialize.dumps(tuple(parts))))  # type: ignore[no-untyped-call]
         except OSError as error:
             _cannot_keep(self._folder, error)
 
@@ -105,12 +106,33 @@ def _spelled(kind: Any) -> str:
     return f"{own.__module__}.{own.__qualname__}({', '.join(within)})"
 
 
+def sealed(data: bytes) -> bytes:
+    """With its own hash before it: what a crash has cut short is told from what is whole."""
+    return hashlib.sha256(data).digest() + data
+
+
+def own(path: Path) -> bytes | None:
+    """A sealed file that this user alone can have written, whole: it is code. None: there is none such."""
+    try:
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(number, "rb") as file:
+            if hasattr(os, "geteuid"):
+                for about in (os.fstat(number), path.parent.stat()):
+                    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+                        return None
+            data = file.read()
+        return data if hashlib.sha256(data[_SEAL:]).digest() == data[:_SEAL] else None
+    except OSError:
+        return None
+
+
 def write(path: Path, data: bytes) -> None:
-    """All of a file or nothing: others may be reading it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    """All of a file or nothing: others may be reading it. Nobody else may write there."""
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.{secrets.token_hex(6)}.new")
     try:
         new.write_bytes(data)
+        new.chmod(0o644)
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)

@@ -129,7 +129,8 @@ def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     off = _steps(times, off_begin, off_end, off_count)
     jobs_mw = _steps(times, start, end, job_mw)
     off_mw = off * (site.off.mw if site.off else 0)
-    idle_mw = (schedule.cluster.processors - busy - off) * site.idle_mw
+    # A recorded history may use more processors than the cluster is known to have: then none is idle.
+    idle_mw = np.maximum(schedule.cluster.processors - busy - off, 0) * site.idle_mw
     temperature = site.temperature_mc.at(at)
     pue = site.cooling.at(jobs_mw + idle_mw + off_mw, temperature)
     return Powers(times, jobs_mw, idle_mw, off_mw, pue, site.price.at(at), site.carbon.at(at), temperature, busy)

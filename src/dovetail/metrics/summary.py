@@ -24,7 +24,7 @@ def summarize(
 ) -> dict[str, float]:
     """Every metric of docs/metrics.md that needs nothing but the schedule, always in the same order; those of deadlines
     only where jobs have some, those of nodes only where the nodes of jobs are known; those of energy at a `site`; and
-    of what a log says happened, how many rules it breaks.
+    of what a log says happened, how many starts break a rule.
 
     Counts are integers, all else float64; a metric that has nothing to measure is nan. `counting` applies to
     the metrics over jobs and to the classes, not to the cluster and its queue.
@@ -36,7 +36,7 @@ def summarize(
         **of_nodes(schedule, line),
         **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
         **(of_energy(schedule, site) if site is not None else {}),
-        **({"rules_broken": len(check_schedule(schedule))} if schedule.recorded else {}),
+        **({"rules_broken": len({one.job for one in check_schedule(schedule)})} if schedule.recorded else {}),
     }
 
 

@@ -55,10 +55,10 @@ class Entry:
 
 
 def recorded(metrics: Mapping[str, float], runs: int = 1) -> str:
-    """How many rules of a replay the log itself breaks, in words."""
-    many = metrics["rules_broken"] * runs
+    """How many starts of the log break a rule of replays, in words."""
+    many = metrics["rules_broken"]
     some = "no start breaks" if not many else "1 start breaks" if many == 1 else f"{many:,.0f} starts break"
-    return f"as the log says; {some} a rule"
+    return f"as the log says; {some} a rule{' in a run' if runs > 1 else ''}"
 
 
 def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:

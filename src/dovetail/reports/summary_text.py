@@ -211,11 +211,12 @@ def _least(case: Case, column: Metric) -> str:
     if not who:
         return ""
     least = min(_value(entry, column) for entry in case.entries if entry.contends)
-    text = f"The {column.words} was least under {_some(who)}: {_amount(column, least)}"
+    of = "Of the policies, the" if base.recorded else "The"
+    text = f"{of} {column.words} was least under {_some(who)}: {_amount(column, least)}"
     by = change(_value(base, column), least)
     if named(base.policy) in who or base.unstarted or not isfinite(by):
         return text + "."
-    return f"{text}, {_percent(by)} less than under {named(base.policy)} ({_amount(column, _value(base, column))})."
+    return f"{text}, {_less(by)} than under {named(base.policy)} ({_amount(column, _value(base, column))})."
 
 
 def _winners(case: Case, column: Metric) -> list[str]:

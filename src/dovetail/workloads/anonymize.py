@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
+from dovetail.units import printable
 
 PEOPLE: Final = ("user", "group", "name")
 """Columns that say who somebody is, or what a person wrote."""
@@ -20,6 +22,10 @@ TECHNICAL: Final = (
     "UnixStartTime", "TimeZone", "TimeZoneString", "StartTime", "EndTime", "MaxQueues", "MaxPartitions",
 )  # fmt: skip
 """Keys of a header that name nobody; all others go."""
+_PLAIN: Final = re.compile(r"[A-Za-z0-9 .:/+_()-]{0,60}")
+_PERSONAL: Final = re.compile(r"(?<=user is )(?:not )?one of .*|(?<=user is )not .*")
+_SHOWN: Final = 20
+"""Names of a column that are listed."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +61,22 @@ def anonymize(workload: Workload, key: bytes) -> tuple[Workload, Changed]:
     if "after" in columns:
         columns["after"] = _followed(old, columns["after"])
     replaced.append(f"job numbers: {len(old):,} counted anew, in the order of submission")
-    header = {name: values for name, values in workload.header.items() if name in TECHNICAL}
-    if gone := [name or "loose lines" for name in workload.header if name not in TECHNICAL]:
+    header = {name: values for name, values in workload.header.items() if _technical(name, values)}
+    if gone := [name or "loose lines" for name in workload.header if name not in header]:
         replaced.append(f"header: {', '.join(gone)} left out")
     replaced.append("where it came from: the name and the hash of the source left out")
-    kept += [f"{name}: {_many(workload, name)}" for name in PLACES if name in columns]
-    kept.append("times, sizes and limits; with UnixStartTime, the date of the first submission")
+    kept += [f"{name}: {_called(workload, name)}" for name in PLACES if name in columns]
+    kept += [f"header: {', '.join(header)}"] if header else []
+    kept.append("times, sizes and limits")
+    columns.pop("line", None)
     aside = workload.set_aside
     step = Step("identities replaced by pseudonyms", changed=len(old))
-    past = Provenance("anonymized", "", workload.provenance.lines, "", (*workload.provenance.steps, step))
+    steps = tuple(replace(one, name=_PERSONAL.sub("some", one.name)) for one in workload.provenance.steps)
+    past = Provenance("anonymized", "", workload.provenance.lines, "", (*steps, step))
+    reasons = tuple(_PERSONAL.sub("some", text) for text in aside.reasons)
     made = Workload(
         "anonymized", columns, workload.processors, past,
-        SetAside(aside.line, np.full(len(aside), -1, np.int64), aside.reason, aside.reasons), header, names,
+        SetAside(aside.line, np.full(len(aside), -1, np.int64), aside.reason, reasons), header, names,
     )  # fmt: skip
     return made, Changed(tuple(replaced), tuple(kept))
 
@@ -89,6 +99,13 @@ def _followed(old: Column, after: Column) -> Column:
     return np.array([where.get(job, -1) for job in after.tolist()], np.int64)
 
 
-def _many(workload: Workload, column: str) -> str:
-    texts: Sequence[str] = workload.names.get(column, ())
-    return f"{len(texts):,} names" if texts else "numbers"
+def _technical(name: str, values: Sequence[str]) -> bool:
+    """Whether a key of the header is one of those that name nobody, with a number, a date or a zone alone."""
+    return name in TECHNICAL and all(_PLAIN.fullmatch(text) for text in values)
+
+
+def _called(workload: Workload, column: str) -> str:
+    """The names that stay, for a person to read: some sites call a queue after a group."""
+    texts = [printable(text, 40) for text in workload.names.get(column, ())]
+    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return ", ".join(texts[:_SHOWN]) + more if texts else "numbers"
