@@ -127,7 +127,7 @@ def test_a_policy_cannot_change_what_it_is_shown(column: str) -> None:
         getattr(state, column)[0] = 1
         return Plan()
 
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(PolicyError, match="read-only"):
         replay(three(), Says(answer))
 
 
@@ -141,8 +141,9 @@ def test_errors_of_the_policy_come_through() -> None:
     def answer(state: State) -> Plan:
         raise RuntimeError("my own fault")
 
-    with pytest.raises(RuntimeError, match="my own fault"):
+    with pytest.raises(PolicyError, match=r"raised RuntimeError: my own fault \(test_stepped.py, line \d+\)") as caught:
         replay(three(), Says(answer))
+    assert isinstance(caught.value.__cause__, RuntimeError)
 
 
 def test_stopping_changes_nothing() -> None:
