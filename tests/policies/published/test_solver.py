@@ -155,7 +155,7 @@ def test_no_search_where_nothing_can_be_won(monkeypatch: pytest.MonkeyPatch) -> 
     workload = jobs_of([0, 1, 2], [4, 2, 2], [10, 5, 7], 4)
     schedule = replay(workload, Solver("p2sf"), estimate="runtime")
     assert schedule.start.tolist() == [0, 10, 10]
-    with pytest.raises(TypeError):  # with idling a search is needed even then
+    with pytest.raises(PolicyError, match="TypeError"):  # with idling a search is needed even then
         replay(workload, Solver("p2sf", idle=True), estimate="runtime")
 
 
