@@ -236,7 +236,8 @@ def test_names_and_settings() -> None:
     assert predictor("SP:risk=0.03") == Survival(0.03, name="SP:risk=0.03")
     assert isinstance(predictor("cvh"), Online)
     for text, says in {
-        "recently": "no estimate 'recently': choose from runtime, limit",
+        "recently": r"no estimate 'recently'; did you mean recent\?",
+        "nothing": "no estimate 'nothing': choose from runtime, limit",
         "recent:jobs=0": "jobs=0: must be from 1 to 1,000",
         "recent:share=0.5": "no setting 'share': choose from jobs, correct",
         "recent:jobs=two": "invalid literal",

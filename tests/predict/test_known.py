@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -42,9 +44,13 @@ def test_estimates(workload: Workload, name: str, wanted: list[int]) -> None:
     assert got.dtype == np.int64
 
 
-@pytest.mark.parametrize("name", ["", "Runtime", "runtime*", "runtime*-1", "runtime*1e3", "limit*2", "runtime * 2"])
-def test_errors_list_the_choices(workload: Workload, name: str) -> None:
-    with pytest.raises(SettingError, match=r"choose from runtime, limit, runtime\*FACTOR, recent"):
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("", "choose from runtime, limit, runtime*FACTOR, recent"), ("Runtime", "did you mean runtime?")]
+    + [(one, "runtime*FACTOR") for one in ("runtime*", "runtime*-1", "runtime*1e3", "limit*2", "runtime * 2")],
+)
+def test_errors_list_the_choices(workload: Workload, name: str, says: str) -> None:
+    with pytest.raises(SettingError, match=re.escape(says)):
         predictor(name)
     with pytest.raises(SettingError, match=r"only runtime, limit and runtime\*F are known"):
         estimates(workload, name)

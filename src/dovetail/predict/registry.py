@@ -35,7 +35,9 @@ def predictor(text: str | Predictor) -> Predictor:
     name, _, rest = text.partition(":")
     name = ALIASES.get(name.lower(), name)
     if name not in LEARNED:
-        raise SettingError(unknown("estimate", text, names()))
+        if "*" in text:
+            raise SettingError(f"no estimate {text!r}: a factor is written runtime*FACTOR, as in runtime*1.5")
+        raise SettingError(unknown("estimate", name, [one.partition(":")[0] for one in names()[:-1]]))
     return with_settings(LEARNED[name], rest, text)
 
 
