@@ -93,7 +93,7 @@ def test_rules(tmp_path: Path) -> None:
         ('[[exclude]]\npolicy = "eazy"', 5, "this exclude rule is about no cell"),
         ('[[exclude]]\npolicy = "easy"\n[[include]]\ntrace = "x*"', 7, "this include rule is about no cell"),
         ('[[exclude]]\npolicy = "*"', 0, "the rules leave no cell"),
-        ('filters = ["standart"]', 4, "trace 'log': no filter is called 'standart'"),
+        ('filters = ["standart"]', 4, "trace 'log': no filter 'standart'; did you mean standard?"),
         ('scenarios = ["scale-load=x"]', 4, "trace 'log': 'x' is not a number"),
         ('scenarios = "span=900d..901d"', 4, "trace 'log': no jobs are left to replay"),
         ('[[traces]]\npath = "none.swf"', 6, "none.swf"),
