@@ -183,6 +183,14 @@ def test_who_never_starts_some_jobs_is_best_in_nothing() -> None:
     assert "never started 41 of 300 jobs" in shown._repr_html_()
 
 
+def test_changes_are_explained_where_the_baseline_is_what_the_log_recorded() -> None:
+    rows = [Entry("recorded", {"mean_wait_s": 7200.0, "rules_broken": 3.0}), Entry("a", {"mean_wait_s": 3600.0})]
+    text = render(page(case(rows, pairing="")))
+    assert "Below each value: its change against recorded." in text
+    idle = Entry("idle", {"mean_wait_s": 7200.0, "jobs": 300.0, "jobs_unstarted": 41.0})
+    assert "Below each value" not in render(page(case([idle, rows[1]], pairing="")))
+
+
 @pytest.mark.slow
 def test_summary_and_foot(usual: Content, usual_page: str) -> None:
     sentences = [text.replace("\u00a0", " ") for text in Reader(usual_page).sentences]
