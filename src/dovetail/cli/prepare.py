@@ -150,8 +150,7 @@ def need_jobs(workload: Workload) -> None:
 
     if not len(workload):
         gone = "; ".join(f"{count:,}: {reason}" for reason, count in workload.set_aside.counts().items())
-        lacks = workload.set_aside.reasons and NO_LIMIT in workload.set_aside.reasons
-        hint = f"; if the log knows no limits: {WITHOUT_LIMITS}" if lacks else ""
+        hint = f"; if the log knows no limits: {WITHOUT_LIMITS}" if NO_LIMIT in workload.set_aside.reasons else ""
         raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'}){hint}")
     if workload.processors < 1:
         raise SettingError(f"{workload.name} does not say how large its machine is: give --processors or --cluster")

@@ -330,7 +330,7 @@ def _table(rows: list[dict[str, Any]], workload: Workload, wide: bool) -> None:
             cell = row.cells[at]
             value = f"[bold green]*{cell.text}[/]" if cell.best else cell.text
             cells.append(f"{value}\n{cell.change}" if cell.change else value)
-        title = f"{_SHORT.get(head.key, head.text)}\n({head.unit})" if head.unit else head.text
+        title = screen.titled(_SHORT.get(head.key, head.text), head.unit)
         columns.append(screen.Column(title, cells, _RANKS.get(head.key, 9)))
     cpu = [f"{row['cpu_s']['replay']:.2f}" for row in rows]
     notes = []
@@ -415,10 +415,7 @@ def _filled(
 def _name(row: dict[str, Any]) -> str:
     from dovetail.reports.page_data import Entry
 
-    entry = Entry(row["policy"], row["metrics"])
-    note = entry.note or ("knows the future" if row["clairvoyant"] else "")
-    colour = "red" if entry.unstarted else "dim"
-    return f"{_plain(row['policy'])}\n[{colour}]{note}[/]" if note else _plain(row["policy"])
+    return screen.policy(Entry(row["policy"], row["metrics"]), "knows the future" if row["clairvoyant"] else "")
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,8 @@ from typer.core import TyperCommand
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from dovetail.reports.page_data import Entry
+
 Wide = Annotated[bool, typer.Option("--wide", help="All columns of tables, however wide.")]
 NAME: Final = 24
 """Characters of a name before it is folded."""
@@ -41,6 +43,21 @@ class Column(NamedTuple):
     cells: Sequence[str]
     rank: int = 0
     """Where there is no room, columns of the highest rank are left out first; those of rank 0 stay."""
+
+
+def titled(head: str, unit: str) -> str:
+    """A head with its unit below."""
+    return f"{head}\n({unit})" if unit else head
+
+
+def policy(entry: Entry, note: str = "") -> str:
+    """The name of a policy for a table, with what a reader must know of its numbers below."""
+    from rich.markup import escape
+
+    from dovetail.units import printable
+
+    name, below = escape(printable(entry.policy, 60)), entry.note or note
+    return f"{name}\n[{'red' if entry.unstarted else 'dim'}]{below}[/]" if below else name
 
 
 def print_table(

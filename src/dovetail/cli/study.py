@@ -122,11 +122,8 @@ def _show_case(case: Case, wide: bool) -> None:
         metric, values = metric_of(key), [entry.metrics[key] for entry in case.entries]
         unit = scale(metric, values)
         cells = [cell(entry, key, unit.text(value)) for entry, value in zip(case.entries, values, strict=True)]
-        columns.append(screen.Column(f"{metric.head}\n({unit.unit})" if unit.unit else metric.head, cells, rank))
-    names = [escape(printable(entry.policy, 60)) for entry in case.entries]
-    colours = ["red" if entry.unstarted else "dim" for entry in case.entries]
-    notes = [entry.note for entry in case.entries]
-    said = [f"{a}\n[{b}]{c}[/]" if c else a for a, b, c in zip(names, colours, notes, strict=True)]
+        columns.append(screen.Column(screen.titled(metric.head, unit.unit), cells, rank))
+    said = [screen.policy(entry) for entry in case.entries]
     over = f"; below changes, those of means over {case.pairing} with 95 % intervals" if case.pairing else ""
     over = over or ("" if case.entries[0].unstarted else "; no statistics: too few pairs")
     screen.tell(f"{printable(case.title)}: {case.jobs:,} jobs, {case.machine}{over}")

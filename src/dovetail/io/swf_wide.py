@@ -80,22 +80,16 @@ class Wide:
 def fields_behind(workload: Workload) -> list[list[str]]:
     """Fields 19 to 21 of each job, as far as the workload has any. A descriptor that the size no longer agrees with, as
     a scenario has changed it, is left out: a reader would take the size from it."""
-    if "descriptor" in workload:
-        texts = workload.names.get("descriptor", ())
-        stale = workload.size != workload.get("units") * workload.get("unit_cores")
-        stale &= workload.get("units") > 0
-        named = [
+    last = max((at for at, name in enumerate(BEHIND, 1) if name in workload), default=0)
+    found = [[str(value) for value in workload.get(name).tolist()] for name in BEHIND[:last]]
+    if last == len(BEHIND):
+        texts, units = workload.names.get("descriptor", ()), workload.get("units")
+        stale = (units > 0) & (workload.size != units * workload.get("unit_cores"))
+        found[-1] = [
             re.sub(r"[^!-~]", "_", texts[at]) if 0 <= at < len(texts) and not old else "-1"
             for at, old in zip(workload["descriptor"].tolist(), stale.tolist(), strict=True)
         ]
-        return [*(_numbers(workload, name) for name in ("gpus", "soft_limit")), named]
-    if "soft_limit" in workload:
-        return [_numbers(workload, name) for name in ("gpus", "soft_limit")]
-    return [_numbers(workload, "gpus")] if "gpus" in workload else []
-
-
-def _numbers(workload: Workload, name: str) -> list[str]:
-    return [str(value) for value in workload.get(name).tolist()]
+    return found
 
 
 def _at(values: Sequence[int], where: Column, here: Column) -> Column:

@@ -18,6 +18,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.io.swf import header_count
+from dovetail.metrics.system import timeline
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import requests_of
 from dovetail.model.schedule import Schedule
@@ -204,11 +205,7 @@ def _lanes(schedule: Schedule) -> int:
     """How many rows processors need: those of the cluster. What a log says happened may need more."""
     if not schedule.recorded:
         return schedule.cluster.processors
-    ran = schedule.start >= 0
-    begin, end, size = schedule.start[ran], schedule.end[ran], schedule.workload.size[ran]
-    at, change = np.concatenate([end, begin]), np.concatenate([-size, size])
-    busy = np.cumsum(change[np.argsort(at, kind="stable")])  # in a second, jobs end before others start
-    return int(max(schedule.cluster.processors, busy.max(initial=0)))
+    return max(schedule.cluster.processors, int(timeline(schedule).busy.max(initial=0)))
 
 
 def _nodes(
