@@ -28,11 +28,6 @@ class Metric:
         """In which the value is; empty for counts, ratios and shares, and for money, whose unit is the site's."""
         return next((unit for suffix, unit in _UNITS.items() if self.key.endswith(suffix)), "")
 
-    @property
-    def title(self) -> str:
-        """The head with its unit below, for a table on a terminal."""
-        return f"{self.head}\n({self.unit})" if self.unit else self.head
-
 
 _UNITS: Final = {"_s": "s", "_kwh": "kWh", "_kw": "kW", "_kg": "kg"}
 METRICS: Final = (
