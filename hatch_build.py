@@ -1,7 +1,7 @@
 """A wheel with compiled kernels. Off unless it is asked for, as compiling takes minutes and ties the wheel to a Python
 and a platform:
 
-HATCH_BUILD_HOOK_ENABLE_CUSTOM=true uv build --wheel --build-constraints requirements.lock
+HATCH_BUILD_HOOK_ENABLE_CUSTOM=true uv build --wheel --build-constraints requirements.lock --require-hashes
 
 DOVETAIL_WHEEL_POLICIES="easy plan-awf" puts in only what these policies need.
 """

@@ -17,6 +17,7 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+SBOM = "docs/dovetail.cdx.json"
 REFUSED = "is not as it was shipped, so it is not loaded: it is compiled here."
 LOG = "; MaxProcs: 8\n" + "".join(
     f"{i} {60 * i} -1 {100 + i * 37 % 500} {1 + i * 5 % 8} -1 -1 {1 + i * 5 % 8} 900 -1 1 1 1 -1 -1 -1 -1 -1\n"
@@ -96,6 +97,17 @@ def test_kernels_for_other_versions_are_not_used_and_that_is_said(venv: Path, co
     first, second = err.splitlines()[:2]
     assert first.startswith("The shipped kernels are not used: numba was 0.1, here it is 0.")
     assert second == "Compiling the kernel parse_lines, once on this machine. It may take a minute."
+
+
+def test_it_has_licence_notice_and_bill_of_materials(venv: Path) -> None:
+    (about,) = venv.glob("lib/*/site-packages/dovetail-*.dist-info")
+    for name, source in (
+        ("licenses/LICENSE", "LICENSE"),
+        ("licenses/NOTICE", "NOTICE"),
+        ("sboms/dovetail.cdx.json", SBOM),
+    ):
+        assert (about / name).read_bytes() == (ROOT / source).read_bytes(), name
+    assert "\nLicense-Expression: Apache-2.0\n" in (about / "METADATA").read_text(encoding="utf-8")
 
 
 def test_nothing_shipped_names_where_it_was_built(compiled: Path) -> None:

@@ -14,7 +14,7 @@ import dovetail
 from docs.figures import figures
 from docs.sample import PATH, text
 from docs.site import build, pages, run
-from tests.conftest import ROOT
+from tests.conftest import ROOT, why
 from tests.docs.test_docs import PAGES, blocks
 from tests.reports.browser import chromium, needs_chromium, opened
 
@@ -82,7 +82,7 @@ def test_the_sample_log_is_what_the_code_writes() -> None:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site: where `.ci/run` has built it, else built here."""
-    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocs", reason=why("mkdocs"))
     if built := os.environ.get("DOVETAIL_SITE"):
         return Path(built)
     out = tmp_path_factory.mktemp("site")
@@ -123,7 +123,7 @@ def test_every_page_is_there_and_names_nothing_outside_to_load(site: Path) -> No
 
 @pytest.mark.slow
 def test_a_broken_link_stops_the_build(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("mkdocs")
+    pytest.importorskip("mkdocs", reason=why("mkdocs"))
     (tmp_path / "README.md").write_text("# Here\n\n[nowhere](nowhere.md) [no such place](#there)\n", encoding="utf-8")
     with pytest.raises(subprocess.CalledProcessError):
         run(tmp_path, tmp_path.parent / "out")

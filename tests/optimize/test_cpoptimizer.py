@@ -14,13 +14,12 @@ from dovetail.optimize.window.cpoptimizer import BRANCHES_PER_S, solve_cpoptimiz
 from dovetail.optimize.window.objective import parse
 from dovetail.optimize.window.problem import Problem, check, decode
 from dovetail.referee import check_schedule
+from tests.conftest import needs
 from tests.optimize.brute import all_starts, best_order, random_problem, span_of, values
 from tests.slow.policies import SlowJob
 from tests.slow.workloads import workload_of
 
-needs_program = pytest.mark.skipif(
-    shutil.which("cpoptimizer") is None, reason="no program cpoptimizer in the PATH: it comes with the wheel cplex"
-)
+needs_program = needs("cpoptimizer", shutil.which("cpoptimizer") is not None)
 
 
 def _in_order(problem: Problem) -> Ints:

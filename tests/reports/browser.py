@@ -20,7 +20,7 @@ CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), ""
 )
 
-needs_chromium = needs("browser", bool(CHROMIUM), "no Chromium on this machine: install the package chromium")
+needs_chromium = needs("browser", bool(CHROMIUM))
 
 _ARGUMENTS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",

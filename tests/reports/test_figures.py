@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dovetail import metrics
 from dovetail.metrics.catalog import METRICS
+from dovetail.metrics.system import bin_edges
 from dovetail.model.schedule import Schedule
 from dovetail.reports import curves as computed
 from dovetail.reports.columns import change, interval, named, percent, scale
@@ -53,7 +54,7 @@ def test_share_of_jobs_by_wait() -> None:
 @given(feasible(least=1), st.integers(1, 40))
 def test_queue_is_the_mean_of_each_bin(made: Schedule, bin_s: int) -> None:
     line = metrics.timeline(made)
-    edges = computed.edges(line.times, bin_s)
+    edges = bin_edges(line.times, bin_s)
     found = computed.binned(line.times, line.queue_jobs, edges)
     jobs = list(zip(made.arrive.tolist(), made.start.tolist(), strict=True))
     assert len(found) == -(-line.span_s // bin_s)
@@ -95,7 +96,7 @@ def test_bin_length(span_s: int, most: int, length: int) -> None:
 def test_utilisation_adds_up_to_the_area() -> None:
     found = curves("easy", MADE)
     line = metrics.timeline(MADE)
-    lengths = np.diff(computed.edges(line.times, found.busy_bin_s))
+    lengths = np.diff(bin_edges(line.times, found.busy_bin_s))
     assert float((found.busy.y * lengths).sum() * 512) == pytest.approx(float(metrics.outcomes(MADE).area.sum()), 1e-12)
 
 
