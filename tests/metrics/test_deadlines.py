@@ -48,6 +48,16 @@ def test_by_hand() -> None:
     assert of_deadlines(made([-1, -1, -1, 1, 1, 1]))["deadlines_missed"] == 1
 
 
+@pytest.mark.parametrize(("deadline_s", "late", "above"), [(50, 1, 1), (60, 0, 1), (74, 0, 1), (75, 0, 0)])
+def test_at_the_deadline_and_at_four_fifths_of_it(deadline_s: int, late: int, above: int) -> None:
+    """A job of 60 s from arrival to end: at its deadline it is not late, at 0.8 of it not above."""
+    schedule = schedule_of([(0, 40, 2, 20)])
+    workload = schedule.workload.with_columns(Step("deadlines"), deadline_s=np.array([deadline_s]))
+    found = of_deadlines(replace(schedule, workload=workload, accepted=np.array([1])))
+    told = [found[name] for name in ("deadlines_late", "deadlines_missed", "deadline_usage_above_80")]
+    assert told == [late, late, above]
+
+
 def test_a_policy_that_was_not_asked_refuses_nothing() -> None:
     found = of_deadlines(made(None))
     assert found["deadlines_late"] == 1

@@ -186,6 +186,10 @@ def test_a_whole_workload_by_hand() -> None:
     assert awf_bound_s(workload([5], [1], [10], 4), by_size=True) == 10
     assert awf_bound_s(workload([5], [1], [10], 4)) == 10 / 4 / 2 + 5
     assert np.isnan(awf_bound_s(workload([5], [1], [0], 4)))
+    # An area of 10^19 processor seconds is more than 64 bits hold.
+    assert np.isnan(awf_bound_s(workload([0], [10**9], [10**10], 10**9)))
+    with pytest.raises(ValueError, match="times all processors must stay below 2"):
+        awf_bound_s(workload([0], [10**9], [10**10], 10**9), by_size=True)
 
 
 @pytest.mark.parametrize(("size", "runtime"), [(5, 1), (0, 1), (1, -1)])

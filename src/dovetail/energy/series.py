@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 
 from dovetail.arrays import Ints
+from dovetail.errors import SettingError
 
 HOUR_S: Final = 3600
+MOST_STEPS: Final = 10**7
+"""Steps of a series in one schedule: a thousand years of hours."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,10 @@ class Hours:
         """The instants after `first` and before `last` at which a step begins; none where all values are equal."""
         if self.constant:
             return np.empty(0, np.int64)
+        if last - first > MOST_STEPS * self.step_s:
+            raise SettingError(f"from {first:,} s to {last:,} s are more than {MOST_STEPS:,} steps of {self.step_s} s")
         begin = first + self.step_s - (first - self.begin) % self.step_s
-        return np.arange(begin, last, self.step_s, dtype=np.int64)
+        return begin + self.step_s * np.arange(max(0, -(-(last - begin) // self.step_s)))
 
 
 def always(value: int) -> Hours:

@@ -6,6 +6,7 @@ import numpy as np
 
 from dovetail.arrays import Floats
 from dovetail.metrics import jobs
+from dovetail.metrics.exact import exact_mean
 from dovetail.model.schedule import Schedule
 
 
@@ -32,7 +33,7 @@ def of_deadlines(schedule: Schedule, counting: str = "all") -> dict[str, float]:
     accepted = schedule.accepted == 1 if asked else np.zeros(len(wait), bool)
     found: dict[str, float] = {
         "regular_jobs": int(regular.sum()),
-        "regular_mean_wait_s": jobs.mean(wait[regular].astype(np.float64)),
+        "regular_mean_wait_s": exact_mean(wait[regular]),
         "regular_max_wait_s": float(wait[regular].max(initial=0)),
         "regular_stretch": jobs.mean(stretch[regular]),
         "regular_max_stretch": float(stretch[regular].max(initial=1)),

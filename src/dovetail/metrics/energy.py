@@ -107,11 +107,6 @@ def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     """What is drawn when, from the first arrival to the last end, or to an earlier instant."""
     ran = schedule.start >= 0
     power_mw = schedule.workload.power_mw(site.busy_mw)
-    most_mw = max(int(power_mw.max(initial=0)), site.idle_mw, site.off.mw if site.off else 0)
-    if schedule.cluster.processors * most_mw * MOST_PUE >= 2**63:
-        raise SettingError(
-            f"{schedule.workload.name}: {most_mw:,} mW a processor are more than can be added up exactly"
-        )
     start, end = schedule.start[ran], schedule.end[ran]
     size = schedule.workload.size[ran]
     job_mw = size * power_mw[ran]
@@ -126,10 +121,16 @@ def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     times = np.unique(np.clip(instants, first, last))
     at = times[:-1]
     busy = _steps(times, start, end, size)
+    most_mw = max(int(power_mw.max()), site.idle_mw, site.off.mw if site.off else 0)
+    # A recorded history may use more processors than the cluster is known to have.
+    if max(schedule.cluster.processors, int(busy.max(initial=0))) * most_mw * MOST_PUE >= 2**63:
+        raise SettingError(
+            f"{schedule.workload.name}: {most_mw:,} mW a processor are more than can be added up exactly"
+        )
     off = _steps(times, off_begin, off_end, off_count)
     jobs_mw = _steps(times, start, end, job_mw)
     off_mw = off * (site.off.mw if site.off else 0)
-    # A recorded history may use more processors than the cluster is known to have: then none is idle.
+    # Where more processors are in use than the cluster has, none is idle.
     idle_mw = np.maximum(schedule.cluster.processors - busy - off, 0) * site.idle_mw
     temperature = site.temperature_mc.at(at)
     pue = site.cooling.at(jobs_mw + idle_mw + off_mw, temperature)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum, nan
+from math import nan
 from typing import Any, Final
 
 import numpy as np
 
 from dovetail.arrays import Ints
+from dovetail.metrics.exact import exact_dot, exact_mean, exact_sum
 from dovetail.model.workload import Workload
 
 
@@ -16,14 +17,15 @@ def r2(said: Ints, runtime: Ints) -> float:
     """Coefficient of determination: 1 for estimates that are all right, 0 for the mean run time, below for worse."""
     if not len(runtime):
         return nan
-    mean = fsum(runtime) / len(runtime)
-    around = fsum((runtime - mean) ** 2)
-    return 1 - fsum((runtime - said).astype(np.float64) ** 2) / around if around else nan
+    # In integers to the last step: run times that are nearly alike keep all digits of their variance.
+    above, off = runtime - runtime.min(), np.abs(runtime - said)
+    around = len(runtime) * exact_dot(above, above) - exact_sum(above) ** 2
+    return (around - len(runtime) * exact_dot(off, off)) / around if around else nan
 
 
 def mean_error_s(said: Ints, runtime: Ints) -> float:
     """Mean distance between estimate and run time."""
-    return fsum(np.abs(said - runtime)) / len(runtime) if len(runtime) else nan
+    return exact_mean(np.abs(said - runtime))
 
 
 def outlived(said: Ints, runtime: Ints) -> float:
@@ -81,5 +83,5 @@ def off(level: float, ended_before: Any, ended_by: Any) -> Any:
 
 def pinball_s(said: Ints, runtime: Ints, level: float) -> float:
     """Mean loss of estimates taken as a quantile: `level` times what is missing, 1 - level times what is too much."""
-    short = (runtime - said).astype(np.float64)
-    return fsum(np.maximum(level * short, (level - 1) * short)) / len(runtime) if len(runtime) else nan
+    missing, too_much = (exact_mean(np.maximum(off, 0)) for off in (runtime - said, said - runtime))
+    return level * missing + (1 - level) * too_much

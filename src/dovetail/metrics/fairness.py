@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import fsum, isfinite, nan
+from math import fsum, nan
 from typing import Final
 
 import numpy as np
 
 from dovetail.arrays import Floats, Ints
-from dovetail.metrics.exact import blocks, exact_sum, running_sum
+from dovetail.metrics.exact import blocks, exact_mean, exact_sum, products, running_sum
 from dovetail.metrics.jobs import Outcomes, counted
 from dovetail.model.schedule import Schedule
 
@@ -23,7 +23,7 @@ def pasf_s(jobs: Outcomes, level: float = 2) -> float:
     """
     if not 0 <= level <= 100:
         raise ValueError(f"the level of PaSF is from 0 to 100 (the papers use 2), got {level}")
-    jobs = jobs.where(jobs.runtime > 0)  # a job without run time has no unit of computation
+    jobs = jobs.where((jobs.runtime > 0) & (jobs.size > 0))  # the others have no unit of computation
     top = int(jobs.response.max(initial=0))
     # Times are scaled by a power of two, which is exact, so that no power of them overflows at any level.
     scale = 2.0 ** -top.bit_length()
@@ -74,8 +74,8 @@ def lp_response_s(jobs: Outcomes, p: float = 2, *, normalized: bool = False) -> 
     It grows with the number of jobs; `normalized` takes the mean in place of the sum, to compare spans of
     unlike length.
     """
-    if not (p >= 1 and isfinite(p)):
-        raise ValueError(f"the p of an l_p norm is a number from 1 on, got {p}")
+    if not 1 <= p <= 1000:  # above, the power of the longest response may be too small for a float
+        raise ValueError(f"the p of an l_p norm is a number from 1 to 1000, got {p}")
     if not len(jobs):
         return nan
     response = jobs.response
@@ -95,11 +95,11 @@ def unfairness(schedule: Schedule, fair_start: Ints, counting: str = "all") -> d
         raise ValueError(f"the schedule has {len(schedule.start)} jobs, the fair starts the shape {fair_start.shape}")
     mask = counted(schedule, counting) & (fair_start >= 0)
     late = np.maximum(schedule.start[mask] - fair_start[mask], 0)
-    n, total = len(late), exact_sum(late)
+    n = len(late)
     return {
         "fair_start_jobs": n,
-        "fair_start_miss_total_s": float(total) if n else nan,
-        "fair_start_miss_mean_s": total / n if n else nan,
+        "fair_start_miss_total_s": float(exact_sum(late)) if n else nan,
+        "fair_start_miss_mean_s": exact_mean(late),
         "fair_start_miss_max_s": float(late.max()) if n else nan,
         "fair_start_missed_share": int(np.count_nonzero(late)) / n if n else nan,
     }
@@ -110,7 +110,7 @@ class WaitAreaCurve:
     """Which jobs carry the waiting, by job area (Packing, Fig. 3). One value per distinct area, rising."""
 
     area: Ints
-    """x: processor seconds."""
+    """x: processor seconds; Python integers where one might pass 2^63."""
     job_fraction: Floats
     """Share of the jobs with an area up to x."""
     area_fraction: Floats
@@ -121,8 +121,9 @@ class WaitAreaCurve:
 
 def wait_area_curve(jobs: Outcomes) -> WaitAreaCurve:
     """Cumulative wait area, number of jobs and job area as functions of job area. Packing, Fig. 3."""
-    order = np.argsort(jobs.area, kind="stable")
-    area = jobs.area[order]
+    area = jobs.area
+    order = np.argsort(area, kind="stable")
+    area = area[order]
     last = np.ones(len(area), np.bool_)  # the last job of each distinct area: its running sum has them all
     np.not_equal(area[1:], area[:-1], out=last[:-1])
     below = running_sum(area)[last]
@@ -131,5 +132,5 @@ def wait_area_curve(jobs: Outcomes) -> WaitAreaCurve:
         area=area[last],
         job_fraction=(np.flatnonzero(last) + 1) / max(len(area), 1),
         area_fraction=below / total if total else np.full(len(below), nan),
-        wait_area=running_sum((jobs.size * jobs.wait)[order])[last],
+        wait_area=running_sum(products(jobs.size, jobs.wait)[order])[last],
     )

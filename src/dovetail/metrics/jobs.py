@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from dovetail.arrays import Floats, Ints, Mask
 from dovetail.errors import SettingError
-from dovetail.metrics.exact import exact_dot, exact_sum
+from dovetail.metrics.exact import exact_dot, exact_mean, exact_sum, products
 from dovetail.model.schedule import Schedule
 
 COUNTING: Final = ("all", "ended")
@@ -52,8 +52,8 @@ class Outcomes:
             if len(values) and int(values.min()) < 0:
                 at = int(values.argmin())
                 raise ValueError(f"the {name} of counted job {at} is {values[at]}; it cannot be negative")
-        if len(self) and int(self.size.max()) * (int(self.runtime.max()) + int(self.wait.max())) >= 2**63:
-            raise ValueError("size times response of a job must stay below 2^63 processor seconds")
+        if len(self) and int(self.runtime.max()) + int(self.wait.max()) >= 2**63:
+            raise ValueError("the response of a job must stay below 2^63 s")
 
     def __len__(self) -> int:
         return len(self.size)
@@ -65,8 +65,8 @@ class Outcomes:
 
     @property
     def area(self) -> Ints:
-        """r D: processor seconds that each job used."""
-        return self.size * self.runtime
+        """r D: processor seconds that each job used; Python integers where one might pass 2^63."""
+        return products(self.size, self.runtime)
 
     def where(self, mask: Mask) -> Outcomes:
         """Only the jobs where `mask` is true."""
@@ -104,12 +104,12 @@ def slowdown(jobs: Outcomes) -> float:
 
 def af_s(jobs: Outcomes) -> float:
     """AF: average response."""
-    return exact_sum(jobs.response) / len(jobs) if len(jobs) else nan
+    return exact_mean(jobs.response)
 
 
 def mean_wait_s(jobs: Outcomes) -> float:
     """Average wait."""
-    return exact_sum(jobs.wait) / len(jobs) if len(jobs) else nan
+    return exact_mean(jobs.wait)
 
 
 def awf_s(jobs: Outcomes) -> float:
@@ -131,8 +131,9 @@ def weighted_wait_s(jobs: Outcomes, weight: npt.NDArray[Any]) -> float:
     if weight.shape != jobs.wait.shape:
         raise ValueError(f"{len(jobs)} jobs count, but the weights have the shape {weight.shape}: give one per job")
     by = weight.astype(np.float64)
-    if not bool(np.all(by >= 0)):
+    if not bool(np.all((by >= 0) & np.isfinite(by))):
         raise ValueError("weights must be numbers of at least 0")
+    by = np.ldexp(by, -np.frexp(by.max(initial=0))[1])  # by a power of two, which is exact: no sum overflows
     total = float(by.sum())
     by *= jobs.wait
     return float(by.sum()) / total if total else nan

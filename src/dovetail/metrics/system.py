@@ -13,7 +13,7 @@ from math import nan
 import numpy as np
 
 from dovetail.arrays import Floats, Ints
-from dovetail.metrics.exact import blocks, exact_dot
+from dovetail.metrics.exact import blocks, exact_dot, products
 from dovetail.model.schedule import Schedule
 
 
@@ -103,7 +103,7 @@ def utilization_variance(line: Timeline) -> float:
     squares = 0
     for part in blocks(len(line.times) - 1):
         busy = line.busy[part]
-        squares += exact_dot(busy, busy * np.diff(line.times[part.start : part.stop + 1]))
+        squares += exact_dot(busy, products(busy, np.diff(line.times[part.start : part.stop + 1])))
     # In integers to the last step: the difference of two large numbers keeps all its digits.
     return (squares * span - total * total) / (span * line.processors) ** 2
 
@@ -117,12 +117,28 @@ def utilization_by_bin(line: Timeline, bin_s: int = 3600) -> tuple[Ints, Floats]
         raise ValueError(f"a bin has at least 1 s, got {bin_s}")
     if not line.span_s:
         return line.times[:1], np.empty(0)
-    edges = np.append(np.arange(line.times[0], line.times[-1], bin_s), line.times[-1])
-    done = np.zeros(len(line.times), np.int64)  # processor seconds: below 2^63 for 10^9 processors in 290 years
-    np.cumsum(line.busy[:-1] * np.diff(line.times), out=done[1:])
-    at = np.searchsorted(line.times, edges, side="right") - 1
-    done_at = done[at] + line.busy[at] * (edges - line.times[at])
-    return edges, np.diff(done_at) / (line.processors * np.diff(edges))
+    edges = bin_edges(line.times, bin_s)
+    share = areas(line.times, line.busy, edges) / products(np.diff(edges), line.processors)
+    return edges, share.astype(np.float64)
+
+
+def bin_edges(times: Ints, bin_s: int) -> Ints:
+    """Edges of bins from the first moment on; the last bin ends with the last moment and may be shorter."""
+    if len(times) < 2:
+        return times[:1]
+    number = -(-int(times[-1] - times[0]) // bin_s)  # (np.arange with these ends would count bins in floats)
+    return np.append(times[0] + bin_s * np.arange(number), times[-1])
+
+
+def areas(times: Ints, values: Ints, edges: Ints) -> Ints:
+    """The exact integral within each bin of a step function that is not negative; Python integers where that over all
+    bins might pass 2^63."""
+    if int(values.max()) * int(times[-1] - times[0]) >= 2**63:
+        values = values.astype(object)
+    done = np.zeros(len(times), values.dtype)
+    np.cumsum(values[:-1] * np.diff(times), out=done[1:])
+    at = np.searchsorted(times, edges, side="right") - 1
+    return np.diff(done[at] + values[at] * (edges - times[at]))
 
 
 def binned_variance(line: Timeline, bin_s: int = 3600) -> float:
@@ -130,9 +146,12 @@ def binned_variance(line: Timeline, bin_s: int = 3600) -> float:
     edges, share = utilization_by_bin(line, bin_s)
     if not len(share):
         return nan
-    seconds = np.diff(edges)
-    middle = np.average(share, weights=seconds)
-    return float(np.average((share - middle) ** 2, weights=seconds))
+    in_bins: list[int] = areas(line.times, line.busy, edges).tolist()
+    last, last_s = in_bins[-1], int(edges[-1] - edges[-2])
+    # In integers to the last step, as the variance above; all bins but the last are `bin_s` long.
+    squares = last_s * sum(area * area for area in in_bins[:-1]) + bin_s * last * last
+    each, total = bin_s * last_s, sum(in_bins)
+    return (squares * line.span_s - each * total * total) / (each * (line.span_s * line.processors) ** 2)
 
 
 def loss_of_capacity(line: Timeline) -> float:

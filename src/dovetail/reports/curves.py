@@ -10,6 +10,7 @@ import numpy as np
 from dovetail import metrics
 from dovetail.arrays import Floats, Ints
 from dovetail.metrics.jobs import Outcomes
+from dovetail.metrics.system import areas, bin_edges
 from dovetail.model.schedule import Schedule
 
 POINTS: Final = 160
@@ -83,7 +84,7 @@ def curves(policy: str, schedule: Schedule, like: Curves | None = None) -> Curve
     busy_bin_s = like.busy_bin_s if like else bin_length(line.span_s, 80)
     while line.span_s > MOST_POINTS * busy_bin_s:
         busy_bin_s *= 2
-    queue_edges = edges(line.times, queue_bin_s)
+    queue_edges = bin_edges(line.times, queue_bin_s)
     queue = binned(line.times, line.queue_jobs, queue_edges)
     busy_edges, busy = metrics.utilization_by_bin(line, busy_bin_s)
     by_area = metrics.wait_area_curve(jobs)
@@ -110,21 +111,12 @@ def bin_length(span_s: int, most: int) -> int:
     return next(fits, -(-span_s // (most * WEEK)) * WEEK)
 
 
-def edges(times: Ints, bin_s: int) -> Ints:
-    """Edges of bins from the first moment on; the last bin ends with the last moment and may be shorter."""
-    if len(times) < 2:
-        return times[:1]
-    return np.append(np.arange(times[0], times[-1], bin_s), times[-1])
-
-
 def binned(times: Ints, values: Ints, at: Ints) -> Floats:
     """The mean of a step function within each bin: exact areas under it, divided by the lengths of the bins."""
     if len(at) < 2:
         return np.empty(0)
-    area = np.zeros(len(times), np.int64)
-    np.cumsum(values[:-1] * np.diff(times), out=area[1:])
-    step = np.searchsorted(times, at, side="right") - 1
-    return np.diff(area[step] + values[step] * (at - times[step])) / np.diff(at)
+    means: Floats = (areas(times, values, at) / np.diff(at)).astype(np.float64)
+    return means
 
 
 def middles(at: Ints) -> Floats:

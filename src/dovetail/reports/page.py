@@ -12,7 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from dovetail.io.streams import beside
+from dovetail.files import beside
 from dovetail.metrics.catalog import METRICS
 from dovetail.reports.columns import named
 from dovetail.reports.dark import themed

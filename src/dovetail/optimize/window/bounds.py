@@ -101,8 +101,8 @@ def awf_bound_s(workload: Workload, *, by_size: bool = False) -> float:
     _check(workload)
     area, since = workload.size * workload.runtime, workload.submit - workload.submit[:1]
     total = int(area.sum())
-    if not total:
-        return nan
+    if not total or workload.processors * (int(workload.runtime.sum()) + workload.span_s) >= 2**63:
+        return nan  # nothing to do, or more than 64 bits hold
     # Work done in order of submit: in front of each job stands the backlog, and on average half of its own work.
     level = np.cumsum(area) - area - workload.processors * since
     backlog = level - np.minimum.accumulate(level)

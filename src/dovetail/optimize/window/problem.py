@@ -76,12 +76,14 @@ class Problem:
         for broken, rule in rules:
             if bool(np.any(broken)):
                 raise ValueError(f"job {int(np.argmax(broken))} of the problem has {rule}")
-        # Seconds, and areas times seconds of one job, are added up in 64 bits.
-        if (
-            len(self)
-            and (int(self.estimate.sum()) + int(self.earliest.max()) - min(0, int(self.arrive.min()))) >= 2**40
-        ):
+        # Seconds, areas, and areas times seconds of one job, are added up in 64 bits.
+        if not len(self):
+            return
+        seconds = int(self.estimate.sum()) + int(self.earliest.max()) - min(0, int(self.arrive.min()))
+        if seconds >= 2**40:
             raise ValueError("instants and the sum of the estimates must stay below 2^40 s")
+        if seconds * self.processors >= 2**63:
+            raise ValueError("the sum of the estimates times all processors must stay below 2^63 processor seconds")
 
     def __len__(self) -> int:
         return len(self.arrive)

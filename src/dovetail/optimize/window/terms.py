@@ -8,6 +8,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats
 from dovetail.errors import SettingError
+from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.order import FCFS
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.plan import PlanRule
@@ -58,14 +59,15 @@ def check_heat(hot: float, cold: float) -> None:
 def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,
-    seed: int = 0, patient: float = -1.0,
+    seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER,
 ) -> PlanRule:  # fmt: skip
     """The rule of a planner, without its working space."""
     weights, level = terms(objective)
     if starve_s is not None:
         weights[LATE] = LATE_WEIGHT * weights.sum()
     starve = NEVER - 1 if starve_s is None else starve_s  # below NEVER: the queue is kept in order of arrival
-    common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight)
+    common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight, groups_above < NEVER, NEVER)
     return PlanRule(
-        common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), weights, no_space()
-    )
+        common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), depth, groups_above,
+        weights, no_space(),
+    )  # fmt: skip
