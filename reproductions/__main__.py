@@ -136,7 +136,7 @@ def _different(files: dict[Path, str]) -> list[Path]:
 
 def _write(folders: list[Folder]) -> list[str]:
     """Write the pages of some folders, and the index; which files changed."""
-    from dovetail.io.streams import beside
+    from dovetail.files import beside
     from reproductions.folders import every
     from reproductions.pages import content, index, rendered
 

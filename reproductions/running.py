@@ -20,7 +20,7 @@ from dovetail import __version__
 from dovetail.cli.study import shown
 from dovetail.clock import cpu_s
 from dovetail.errors import DovetailError, InputError
-from dovetail.io.streams import beside
+from dovetail.files import beside
 from dovetail.model.schedule import Schedule
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine, engine

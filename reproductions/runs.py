@@ -10,7 +10,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
-from dovetail.io.streams import beside
+from dovetail.files import beside
 from dovetail.studies.task import Cell
 from reproductions.folders import Folder
 from reproductions.values import read_lines

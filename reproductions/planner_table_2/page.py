@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from dovetail.metrics import Outcomes, af_s, awf_s, bsld, pasf_s, timeline
+from dovetail.metrics.system import bin_edges
 from dovetail.model.schedule import Schedule
 from dovetail.optimize.window.bounds import awf_bound_s
-from dovetail.reports.curves import DAY, binned, edges, middles
+from dovetail.reports.curves import DAY, binned, middles
 from reproductions.claims import NO, NOT_RUN, YES, Judged, verdict
 from reproductions.passes import passes_of
 from reproductions.runs import Points, Run, Runs
@@ -65,7 +66,7 @@ def measure(schedule: Schedule, _: Callable[[str], Schedule]) -> dict[str, float
         quarters = np.linspace(schedule.arrive.min(), schedule.arrive.max(), 5).astype(np.int64)
         means = binned(line.times, line.queue_jobs, quarters).tolist()
         found |= {f"queue_{place}": mean for place, mean in enumerate(means, 1)}
-        weeks = edges(line.times, 7 * DAY)
+        weeks = bin_edges(line.times, 7 * DAY)
         days, jobs_waiting = middles(weeks) / DAY, binned(line.times, line.queue_jobs, weeks)
         found["queue"] = list(zip(days.tolist(), jobs_waiting.tolist(), strict=True))
     if schedule.estimate == "runtime" and schedule.policy == "plan-p2sf":

@@ -5,15 +5,17 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
+from traceback import extract_tb
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
-from dovetail.errors import PolicyError, SettingError
+from dovetail.errors import DovetailError, PolicyError, SettingError
 from dovetail.units import duration as in_words
 from dovetail.units import parse_duration
 
@@ -163,7 +165,7 @@ def make(path: str, name: str, *methods: str) -> Any:
     found = load(path, name)
     try:
         made = found() if isinstance(found, type) else found
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PolicyError(f"{path}: {name}() failed: {type(error).__name__}: {error}") from error
     for method in methods:
         if not callable(getattr(made, method.partition("(")[0], None)):
@@ -174,6 +176,20 @@ def make(path: str, name: str, *methods: str) -> Any:
         except AttributeError:
             raise PolicyError(f"{path}: {name} needs a `name`") from None
     return made
+
+
+@contextmanager
+def of_user(who: str) -> Iterator[None]:
+    """Around a call of what may be a user's own code: an error in it is told in one line, with its place. To end the
+    process is an error too: what was asked for would not be there, and the exit code might say that all is well."""
+    try:
+        yield
+    except (DovetailError, ImportError, MemoryError, OSError):
+        raise
+    except (Exception, SystemExit) as error:
+        place = extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        raise PolicyError(f"{who} raised {type(error).__name__}: {error} ({where})") from error
 
 
 def _module(path: str) -> ModuleType:
@@ -189,6 +205,6 @@ def _module(path: str) -> ModuleType:
     sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PolicyError(f"{path}: could not be loaded: {type(error).__name__}: {error}") from error
     return module

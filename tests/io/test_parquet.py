@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dovetail.io import parquet
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.read import read_workload
 from dovetail.io.swf import read_swf, read_swf_stream
+from dovetail.io.table import read_any
 from dovetail.io.write import write
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import Step, Workload
@@ -103,6 +105,36 @@ def test_files_of_others(tmp_path: Path) -> None:
     pl.DataFrame({"id": [1]}).write_parquet(path)
     with pytest.raises(InputError, match="lacks Dovetail's metadata"):
         read_parquet(path)
+
+
+def test_a_power_that_sums_cannot_hold(tmp_path: Path) -> None:
+    """A thousand processors of 10^16 mW would be more than 64 bits hold."""
+    for power, good in ((10**9, True), (10**9 + 1, False)):
+        frame = pl.DataFrame(
+            {"id": [1], "submit": [0], "size": [1000], "runtime": [9], "limit": [9], "power_mw": [power]}
+        )
+        frame.write_parquet(tmp_path / "w.parquet")
+        if good:
+            assert read_parquet(tmp_path / "w.parquet")["power_mw"].tolist() == [power]
+        else:
+            with pytest.raises(InputError, match="a power beyond 1,000,000,000 mW"):
+                read_parquet(tmp_path / "w.parquet")
+
+
+def test_damaged_bytes_on_which_polars_panics(tmp_path: Path) -> None:
+    """Its panics are no Exceptions. They begin at byte 92 of this file, as polars 2.1 writes it."""
+    path = tmp_path / "w.parquet"
+    write_parquet(small(), path)
+    data = path.read_bytes()
+    refused = []
+    for at in range(85, 105):
+        path.write_bytes(data[:at] + b"\0" + data[at + 1 :])
+        for reader in (read_parquet, read_any):
+            with suppress(InputError):
+                reader(path)
+                continue
+            refused.append(at)
+    assert refused
 
 
 def test_changed_columns_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,3 +108,16 @@ def test_the_pieces_in_which_it_comes_do_not_matter(monkeypatch: pytest.MonkeyPa
         assert again.digest() == whole.digest()
         assert np.array_equal(again["line"], whole["line"])
         assert again.set_aside.counts() == whole.set_aside.counts() == {"a line longer than 4,096 bytes": 1}
+
+
+def test_a_long_line_is_long_wherever_a_block_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was held back of a line between two blocks was cut to 18 fields before it was found to be too long."""
+    long = job(2, 8).replace(" ", " " * 300, 18)
+    text = f"{HEAD}{job(1, 8)}\n{long}\n\ufeff{job(3, 8)}\n".encode()
+    found = []
+    for piece in (10_000, 100):
+        monkeypatch.setattr(swf, "PIECE", piece)
+        log = read_swf_stream(io.BytesIO(text), "log", "log.swf")
+        found.append((log["id"].tolist(), log.set_aside.counts()))
+    wanted = {"a line longer than 4,096 bytes": 1, "a byte that is not printable ASCII": 1}
+    assert found == [([1], wanted)] * 2

@@ -15,6 +15,8 @@ import pytest
 from numba import typeof
 
 from dovetail.engine.ahead import missing, parts
+from dovetail.errors import InputError
+from dovetail.kernels import kept
 from dovetail.kernels.compile import jit
 from dovetail.kernels.kept import Kept, own, sealed, write
 from dovetail.kernels.shipped import GENERIC, MANIFEST, OWN_CODE, Shipped, read_manifest
@@ -127,42 +129,116 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     write(tmp_path / "new" / "a", b"2")
     assert [path.read_bytes() for path in (tmp_path / "new").iterdir()] == [b"2"]
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="file"):
+    with pytest.raises(InputError, match="file"):
         write(tmp_path / "file" / "a", b"1")
 
 
-def test_what_cannot_be_kept_is_compiled_all_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").touch()
+def _one_more(folder: Path) -> Any:
+    """A kernel that is kept in a folder, as a new process sees it."""
 
     @jit
     def one_more(number: int) -> int:
         return number + 1
 
-    one_more._cache = Kept(one_more.py_func, Shipped(tmp_path), tmp_path / "file" / "kernels")  # type: ignore[attr-defined]
+    one_more._cache = Kept(one_more.py_func, Shipped(folder), folder)  # type: ignore[attr-defined]
+    return one_more
+
+
+def test_what_cannot_be_kept_is_compiled_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(kept, "lost", [])
+    one_more = _one_more(tmp_path / "file" / "kernels")
     assert (one_more(1), one_more(True)) == (2, 2)
+    assert len(kept.lost) == 2  # `dovetail warm` asks
     (line,) = capsys.readouterr().err.splitlines()  # once, not for each kernel
-    where = f"{tmp_path}/file/kernels (Not a directory)"
-    assert line == f"Compiled kernels cannot be kept in {where}: the next run compiles them again."
+    why = f"{tmp_path}/file/kernels: cannot be made: Not a directory"
+    assert line == f"Compiled kernels are not kept, so the next run compiles them again: {why}."
 
 
-def test_only_what_this_user_wrote_and_is_whole_is_loaded(tmp_path: Path) -> None:
-    """It is code: a file that others can write, a link, or one that a crash cut short, is as if it were not there."""
-    folder = tmp_path / "kernels"
-    path = folder / "a.nbc"
-    write(path, sealed(CODE))
-    assert own(path) == sealed(CODE)
-    for damaged in (b"", sealed(CODE)[:-1], sealed(CODE) + b"x"):
-        path.write_bytes(damaged)
-        assert own(path) is None
-    write(path, sealed(CODE))
-    path.chmod(0o666)
-    assert own(path) is None
-    path.chmod(0o644)
-    folder.chmod(0o777)
-    assert own(path) is None
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A kept kernel, of which nothing has been said."""
+    monkeypatch.setattr(kept, "_said", set())
+    path = tmp_path / "kernels" / "a.nbc"
+    write(path, sealed("a.nbc", CODE))
+    return path
+
+
+def test_only_what_is_whole_is_loaded(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is code: cut short anywhere, changed, or put under another name, it is not loaded, and that is said."""
+    whole = sealed("a.nbc", CODE)
+    assert own(file) == whole
+    assert capsys.readouterr().err == ""
+    flipped = [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(len(whole))]
+    cut = [whole[:at] for at in range(len(whole))]
+    for damaged in (*cut, *flipped, whole + b"x", bytes(len(whole)), CODE, sealed("b.nbc", CODE)):
+        file.write_bytes(damaged)
+        assert own(file) is None
+    assert capsys.readouterr().err == f"The kernel {file} is damaged: it is compiled anew.\n"
+    assert own(file.with_name("none.nbc")) is None
+    assert capsys.readouterr().err == ""
+
+
+def test_only_what_this_user_wrote_is_loaded(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = file.parent
+    file.chmod(0o666)
+    assert own(file) is None
+    file.chmod(0o644)
+    assert capsys.readouterr().err == (
+        f"The kernel {file} is not loaded: another user can have written it. It is compiled anew.\n"
+    )
+    for mode in (0o775, 0o757):
+        folder.chmod(mode)
+        assert own(file) is None
     folder.chmod(0o755)
-    (folder / "b.nbc").symlink_to(path)
+    assert capsys.readouterr().err == (
+        f"The kernels in {folder} are not loaded: other users can write there (chmod go-w mends it).\n"
+    )
+    (folder / "b.nbc").symlink_to(file)
     assert own(folder / "b.nbc") is None
+    (folder / "c.nbc").mkdir()
+    assert own(folder / "c.nbc") is None
+    link, room = capsys.readouterr().err.splitlines()
+    assert "b.nbc cannot be read (Too many levels of symbolic links): it is compiled anew" in link
+    assert "c.nbc cannot be read (Is a directory): it is compiled anew" in room
     if os.geteuid() == 0:
-        os.chown(path, 65534, 65534)
-        assert own(path) is None
+        os.chown(file, 65534, 65534)
+        assert own(file) is None
+
+
+@pytest.mark.parametrize("how", ["cut", "empty", "other", "folder"])
+def test_a_damaged_kernel_is_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """As it happens: kept by one process, damaged, found by the next, and right for the one after it."""
+    monkeypatch.setattr(kept, "lost", [])
+    folder = tmp_path / how
+    assert _one_more(folder)(1) == 2
+    (path,) = folder.glob("*.nbc")
+    good = path.read_bytes()
+    if how == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes({"cut": good[:-9], "empty": b"", "other": b"other" * 99}[how])
+    capsys.readouterr()
+    again = _one_more(folder)
+    assert (again(1), sum(again.stats.cache_hits.values())) == (2, 0)
+    said = capsys.readouterr().err
+    if how == "folder":  # it is not ours to delete: each run says so
+        assert "Is a directory" in said
+        assert "cannot be written: it is a folder" in said
+        return
+    assert said == f"The kernel {path} is damaged: it is compiled anew.\n"
+    last = _one_more(folder)
+    assert (last(1), sum(last.stats.cache_hits.values())) == (2, 1)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_manifest_of_any_bytes_ships_nothing(folder: Path) -> None:
+    (folder / MANIFEST).write_bytes(b"\xff\xfe{")
+    assert read_manifest(HERE, folder).trouble == "manifest.json is damaged"
+    (folder / MANIFEST).write_bytes(b"[" * 100_000)
+    assert read_manifest(HERE, folder).trouble == "manifest.json is damaged"

@@ -71,6 +71,8 @@ def test_what_a_study_says(tmp_path: Path) -> None:
         (0, "seeds = 3", "seeds = " + "9" * 5000, "not TOML"),
         (4, "seeds = 3", 'baseline = "list-reg"', "the baseline 'list-reg' is not among the policies"),
         (6, 'name = "made"', 'name = "KTH"', "the trace name 'KTH' is given twice"),
+        (9, 'name = "made"', '"\\u001b[31m" = 1', "traces.1.\ufffd[31m: no key '\ufffd[31m'"),
+        (4, "seeds = 3", "exclude = [{polic = 'easy'}]", "exclude.0.polic: no key 'polic'; did you mean policy?"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(tmp_path: Path, line: int, old: str, new: str, says: str) -> None:

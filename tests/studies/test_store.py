@@ -6,8 +6,10 @@ import json
 import os
 import shutil
 import time
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -19,7 +21,7 @@ from dovetail.metrics import summarize
 from dovetail.policies.registry import policy
 from dovetail.referee import assert_valid
 from dovetail.studies.cases import content
-from dovetail.studies.runner import tell_of_earlier
+from dovetail.studies.runner import run_study, tell_of_earlier
 from dovetail.studies.store import PASS_TIMES, STARTS, VOLATILE, Store
 from dovetail.studies.task import Task, plain
 from dovetail.studies.worker import run_batch
@@ -226,7 +228,7 @@ def test_a_damaged_workload_is_named(filled: tuple[Store, list[Task]], tmp_path:
     store = copied(filled[0], tmp_path / "f.store")
     sha256 = filled[1][0].workload_sha256
     (store.path / "workloads" / f"{sha256}.parquet").write_bytes(b"")
-    with pytest.raises(InputError, match=r"damaged: .*; delete it and run the study again"):
+    with pytest.raises(InputError, match=r"damaged; run the study again"):
         store.workload(sha256)
 
 
@@ -252,6 +254,48 @@ def test_a_damaged_run_is_named(filled: tuple[Store, list[Task]], tmp_path: Path
     for read in (store.frame, store.digest, lambda: store.schedule(filled[1][0].name)):
         with pytest.raises(InputError, match="not a run, or damaged"):
             read()
+
+
+def test_damaged_runs_and_workloads_are_found_and_made_again(
+    filled: tuple[Store, list[Task]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Empty, cut short, one bit changed: whatever the index says of them."""
+    (tmp_path / "a").mkdir()
+    store = copied(filled[0], tmp_path / "a" / "study.store")
+    wanted, rows = store.digest(), store.frame().drop(VOLATILE)
+    path = written(tmp_path / "a")
+    runs = [store.path / "runs" / f"{task.name}.parquet" for task in filled[1]]
+    whole = runs[2].read_bytes()
+    at = whole.index(b"PAR1", 4) // 2
+    for run, data in zip(runs, (b"", whole[:-1], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]), strict=False):
+        run.write_bytes(data)
+    jobs = store.path / "workloads" / f"{filled[1][0].workload_sha256}.parquet"
+    jobs.write_bytes(jobs.read_bytes()[:500])
+    there, outcome = run_study(path, store.path, SameProcess(), None, print)
+    assert f"{store.path}: 3 runs were damaged: run again" in capsys.readouterr().out
+    assert (outcome.done, outcome.failed, there.digest()) == (3, {}, wanted)
+    assert there.frame().drop(VOLATILE).equals(rows, null_equal=True)
+    assert run_study(path, store.path, SameProcess(), None, print)[1].done == 0
+    assert capsys.readouterr().out == ""
+
+
+class SameProcess(Executor):
+    """Does what it is given at once."""
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+def test_a_changed_bit_in_the_index_is_no_number(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
+    store = copied(filled[0], tmp_path / "h.store")
+    whole = store.frame()
+    index = store.path / "index.parquet"
+    data = bytearray(index.read_bytes())
+    for at in range(40, len(data), len(data) // 5):
+        index.write_bytes(data[:at] + bytes([data[at] ^ 16]) + data[at + 1 :])
+        assert store.frame().equals(whole, null_equal=True)
 
 
 def test_a_store_of_an_earlier_version_says_so(tmp_path: Path) -> None:

@@ -186,6 +186,16 @@ def test_demands_are_even_and_load_each_resource_alike() -> None:
     assert apply(jobs, "demand=gpus:16", seed=7).provenance == alone.provenance
 
 
+def test_demands_of_the_largest_jobs_are_drawn_as_those_of_small_ones() -> None:
+    """What is nearest to the mean does not depend on the second: 10^9 units for 10^10 s do not fit in 64 bits."""
+    units = [10**9, 10**9, 999_999_937, 5, 10**8]
+    drawn = [
+        demand(workload([0] * 5, units=units, runtime=[s * unit_s for s in (1000, 999, 500, 7, 1)]), "gpus", 16, 3)
+        for unit_s in (1, 10**7)
+    ]
+    assert drawn[0]["unit_gpus"].tolist() == drawn[1]["unit_gpus"].tolist()
+
+
 def test_a_shift_starts_at_zero() -> None:
     moved = shift_to_zero(TEN)
     assert moved.submit.tolist() == [100 * i for i in range(10)]
@@ -303,3 +313,21 @@ def test_jobs_that_come_again_and_again_are_to_end_before_the_next() -> None:
     assert found[2000, 1] == 1000
     short = periodic_deadlines(workload([0, 150, 300, 450]), 0.1)  # the limit is 200: none could end in time
     assert short["deadline_s"].tolist() == [-1] * 4
+
+
+@pytest.mark.parametrize(
+    ("submit", "limit", "due"),
+    [
+        ([0, 200, 400], 200, 200),  # there is just time for the limit
+        ([0, 199, 398], 200, -1),
+        ([0, 1000, 2100], 200, 1000),  # the next comes later, or earlier, by just the tolerance
+        ([0, 1000, 2101], 200, -1),
+        ([0, 1000, 1900], 200, 1000),
+        ([0, 1000, 1899], 200, -1),
+        ([0, 1, 2], 1, 1),
+        ([5, 5, 5], -1, -1),  # at once is not again and again
+    ],
+)
+def test_the_bounds_of_periodic_deadlines(submit: list[int], limit: int, due: int) -> None:
+    made = periodic_deadlines(workload(submit, limit=[limit] * 3), 0.1)
+    assert made["deadline_s"].tolist() == [-1, due, -1]

@@ -25,6 +25,7 @@ def demo_command(
 ) -> None:
     """Generate a log of 18 weeks, replay it under three policies, and show the page."""
     from dovetail.engine.replay import warm
+    from dovetail.files import folder as make_folder
     from dovetail.io.write import write
     from dovetail.policies.registry import policy
     from dovetail.workloads.lublin import lublin
@@ -33,7 +34,7 @@ def demo_command(
     for one in policies.values():
         warm(one)
     log, page = folder / "log.swf.gz", folder / "page.html"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     workload = lublin(_JOBS, _PROCESSORS, seed=seed, load=_LOAD, kind="batch")
     write(workload, log)
     if not as_json:

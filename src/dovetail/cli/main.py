@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Annotated
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -77,17 +82,74 @@ def main() -> None:
     """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
     show_compiling()
     try:
-        app()
+        with _plain() if any(_is_control(one) for word in sys.argv for one in word) else nullcontext():
+            try:
+                app()
+            finally:
+                sys.stdout.flush()  # what cannot be written is then told as any other error
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "dovetail":
             raise
         package = error.name.partition(".")[0]
         extra = _extra(package)
         wanted = f"dovetail[{extra}]" if extra else package
-        print(f"dovetail: this needs {package}, which is not installed: pip install '{wanted}'", file=sys.stderr)
-        raise SystemExit(2) from None
-    except (DovetailError, OSError, MemoryError) as error:
-        # Messages name files and quote what they hold: nothing of it may speak to the terminal.
-        text = "\n".join(printable(line, 2_000) for line in (str(error) or "out of memory").split("\n"))
-        print(f"dovetail: {text}", file=sys.stderr)
-        raise SystemExit(2) from None
+        _fail(f"this needs {package}, which is not installed: pip install '{wanted}'")
+    except BrokenPipeError:  # who read what is printed has seen enough
+        _forget_output()
+        raise SystemExit(1) from None
+    except OSError as error:
+        _forget_output()
+        _fail(_of_system(error))
+    except (DovetailError, MemoryError) as error:
+        _fail(str(error) or "out of memory")
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) == "Cc"
+
+
+class _Plain:
+    """A stream that lets no control character through but the end of a line, and says that it is no terminal."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):  # so libraries find out that it takes no bytes
+            raise TypeError("a text is needed")
+        self._stream.write("".join("\N{REPLACEMENT CHARACTER}" if _is_control(c) and c != "\n" else c for c in text))
+        return len(text)
+
+    def isatty(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def _plain() -> Iterator[None]:
+    """Where an argument has a control character nothing that is printed has one: whoever quotes it, it cannot speak to
+    the terminal. There are no colours then."""
+    with redirect_stdout(_Plain(sys.stdout)), redirect_stderr(_Plain(sys.stderr)):
+        yield
+
+
+def _fail(text: str) -> NoReturn:
+    """Say what is wrong. Messages name files and quote what they hold: nothing of it may speak to the terminal."""
+    print("dovetail:", "\n".join(printable(line, 2_000) for line in text.split("\n")), file=sys.stderr)
+    raise SystemExit(2) from None
+
+
+def _of_system(error: OSError) -> str:
+    """What the system said, and of what. Files that we write are named by their errors: else it is what is printed."""
+    said = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {said}"
+    return f"standard output cannot be written: {said}" if error.errno in (ENOSPC, EDQUOT, EFBIG, EIO) else said
+
+
+def _forget_output() -> None:
+    """Let what could not be printed go: Python would try again at its end, and tell in its own words."""
+    with suppress(OSError, ValueError):  # no file of the system's
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

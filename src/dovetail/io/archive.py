@@ -10,20 +10,20 @@ import functools
 import hashlib
 import http.client
 import os
-import tempfile
 import tomllib
 import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from dovetail.cache import cache_home
 from dovetail.errors import DovetailError, SettingError
+from dovetail.files import beside, folder
 
 ARCHIVE: Final = "https://www.cs.huji.ac.il/labs/parallel/workload"
 """Where the logs are; the environment variable DOVETAIL_ARCHIVE names a mirror with the same folders."""
@@ -89,20 +89,18 @@ def fetch(
     say). `timeout_s` is the longest wait for the connection and for each next piece.
     """
     log = find(name)
-    folder = cache or cache_home() / "logs"
-    path = folder / log.file
+    path = (cache or cache_home() / "logs") / log.file
     if path.is_file() and _is_right(path, log):
         return path
     address = log.address(base_url)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=folder, prefix=log.file, suffix=".part", delete=False) as beside:
-        try:
-            _download(address, log, beside, progress, timeout_s)
-            beside.close()
-            os.replace(beside.name, path)
-        except BaseException:
-            os.unlink(beside.name)
-            raise
+    folder(path.parent)
+    with beside(path) as new, new.open("xb") as into:
+        received = 0
+        for piece, expected in _download(address, log, timeout_s):
+            into.write(piece)
+            received += len(piece)
+            if progress is not None:
+                progress(received, expected)
     return path
 
 
@@ -148,14 +146,9 @@ def _is_right(path: Path, log: Log) -> bool:
     return True
 
 
-def _download(
-    address: str,
-    log: Log,
-    into: IO[bytes],
-    progress: Callable[[int, int | None], None] | None,
-    timeout_s: float,
-) -> None:
-    """Stream the log into a file, checking it on the way. Every failure names the address and what to do."""
+def _download(address: str, log: Log, timeout_s: float) -> Iterator[tuple[bytes, int | None]]:
+    """The log in pieces, each with the bytes to expect in all, checked on the way. Every failure names the address and
+    what to do."""
     check = _Check(log)
     received = 0
     request = urllib.request.Request(address, headers={"User-Agent": "dovetail"})  # noqa: S310 (Log.address)
@@ -168,9 +161,7 @@ def _download(
                 if received > log.bytes + _CHUNK:  # compressed, it can hardly be longer than its content
                     raise FetchError(f"it is longer than the {log.bytes:,} bytes that it should decompress to")
                 check.feed(piece)
-                into.write(piece)
-                if progress is not None:
-                    progress(received, expected)
+                yield piece, expected
         check.finish()
     except FetchError as error:
         raise FetchError(f"{address}: {error}") from None

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from dovetail.errors import InputError
-from dovetail.io.streams import beside, regular_file
+from dovetail.io.sealed import write_sealed
+from dovetail.io.streams import polars_failures, regular_file
 from dovetail.io.swf import beyond_caps
 from dovetail.kernels.swf import MOST_PROCESSORS
 from dovetail.model.workload import OPTIONAL, REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
@@ -29,7 +30,7 @@ MOST_ASIDE: Final = 4_000_000
 
 
 def write_parquet(workload: Workload, path: str | Path) -> None:
-    """Write a workload, all of it, to one file: written beside and renamed."""
+    """Write a workload, all of it, to one file, as a whole or not at all."""
     import polars as pl
 
     if len(workload.set_aside) > MOST_ASIDE:
@@ -57,8 +58,7 @@ def write_parquet(workload: Workload, path: str | Path) -> None:
     }
     metadata = {META: json.dumps(about), ASIDE: json.dumps(table, separators=(",", ":"))}
     frame = pl.DataFrame(dict(workload.columns))
-    with beside(Path(path)) as new:
-        frame.write_parquet(new, metadata=metadata)
+    write_sealed(frame, Path(path), metadata)
 
 
 def read_parquet(path: str | Path) -> Workload:
@@ -74,12 +74,12 @@ def read_parquet(path: str | Path) -> Workload:
             if META not in metadata or ASIDE not in metadata:
                 return _without_metadata(path, pl.scan_parquet(stream))
             columns = _columns(path, pl.scan_parquet(stream))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(path, 0, f"not a Parquet file, or damaged: {error}") from error
+    except polars_failures() as error:
+        raise InputError(path, 0, f"not a Parquet file, or damaged: {printable(str(error))}") from error
     try:
         return _workload(columns, json.loads(metadata[META]), json.loads(metadata[ASIDE]))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError, AttributeError) as error:
-        raise InputError(path, 0, f"its metadata are not as Dovetail writes them: {error!r}") from error
+        raise InputError(path, 0, f"its metadata are not as Dovetail writes them: {printable(repr(error))}") from error
 
 
 def _without_metadata(path: Path, frame: Any) -> Workload:

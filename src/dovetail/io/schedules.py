@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dovetail.io.streams import beside
+from dovetail.io.sealed import write_sealed
 from dovetail.io.swf import write_swf
 from dovetail.model.schedule import Schedule
 
@@ -42,5 +42,4 @@ def write_schedule_parquet(schedule: Schedule, path: str | Path) -> None:
         "estimate": schedule.estimate, "processors": schedule.cluster.processors, "passes": schedule.passes,
         "seed": schedule.seed, "versions": schedule.versions, "clairvoyant": schedule.clairvoyant,
     }  # fmt: skip
-    with beside(Path(path)) as target:
-        pl.DataFrame(columns).write_parquet(target, metadata={"dovetail.schedule": json.dumps(about)})
+    write_sealed(pl.DataFrame(columns), Path(path), {"dovetail.schedule": json.dumps(about)})

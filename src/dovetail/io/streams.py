@@ -1,21 +1,20 @@
-"""Bytes in and out: unpacked as their first bytes ask, counted and capped; written beside and renamed."""
+"""Bytes in and out: unpacked as their first bytes ask, counted and capped; packed as the name of a file says."""
 
 from __future__ import annotations
 
 import gzip
 import io
 import lzma
-import os
-import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 import zstandard
 
 from dovetail.errors import InputError
+from dovetail.files import beside
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -119,6 +118,14 @@ def unpacked(raw: IO[bytes], source: str, most: int = MOST_BYTES) -> Iterator[by
         raise InputError(source, 0, rule) from error
 
 
+def polars_failures() -> tuple[type[BaseException], ...]:
+    """What polars raises where bytes are not what they should be. On some damaged Parquet it panics, which is no
+    Exception."""
+    import polars as pl
+
+    return OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException
+
+
 def regular_file(path: Path) -> Path:
     """The path, if it leads to a regular file; else InputError. A pipe or device could block for ever."""
     try:
@@ -131,23 +138,6 @@ def regular_file(path: Path) -> Path:
     except OSError as error:
         raise InputError(path, 0, f"cannot be read: {error.strerror}") from error
     raise InputError(path, 0, "no such file")
-
-
-@contextmanager
-def beside(path: Path) -> Iterator[Path]:
-    """A new path in the same folder, becoming `path` at the end, when it is on disk: readers see the old file or the
-    new one, even after a crash."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
-    try:
-        yield new
-        with new.open("rb") as written:
-            os.fsync(written.fileno())
-        os.replace(new, path)
-    except OSError as error:
-        raise InputError(path, 0, f"cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from dovetail.errors import InputError, SettingError
 from dovetail.io.streams import BLOCK, MOST_BYTES, packed, regular_file, unpacked
 from dovetail.io.swf_wide import UNREADABLE, Wide, fields_behind
 from dovetail.kernels import swf as kernel
+from dovetail.model.cluster import MOST_MW
 from dovetail.model.workload import REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 from dovetail.version import __version__
@@ -43,7 +44,7 @@ REASONS: Final = {
 }
 """Why a line was set aside, by the kernel's code."""
 
-TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s", "deadline_s")
+TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s", "deadline_s", "soft_limit")
 SIZES: Final = ("size", "allocated")
 MOST_COMMENTS: Final = 10_000
 """Comment lines that a file may have before its first job."""
@@ -240,20 +241,21 @@ def _any_beyond(columns: Mapping[str, Column], names: Sequence[str], most: int) 
 
 
 def beyond_caps(columns: Mapping[str, Column]) -> str:
-    """Which rule of REASONS the values of a workload break, '' if none. Later sums rely on the caps."""
+    """Which rule the values of a workload break, '' if none. Later sums rely on the caps."""
     status = columns.get("status", np.empty(0, np.int64))
     cpu = columns.get("cpu_s", np.empty(0, np.float64))
-    sizes = [*SIZES, "units", "per_node", "gpu_share", *(name for name in columns if name.startswith(UNIT))]
+    sizes = [*SIZES, "gpus", "units", "per_node", "gpu_share", *(name for name in columns if name.startswith(UNIT))]
     checks = (
-        (kernel.TIME, _any_beyond(columns, TIMES, kernel.MOST_SECONDS)),
-        (kernel.SIZE, _any_beyond(columns, sizes, kernel.MOST_PROCESSORS)),
-        (kernel.NUMBER, not np.isfinite(cpu).all()),
-        (kernel.HUGE, bool((abs(cpu) >= 2.0**63).any())),
-        (kernel.JOB, bool((columns["id"] < 0).any())),
-        (kernel.PARTIAL, bool(((status >= 2) & (status <= 4)).any())),
-        (kernel.DUPLICATE, not _first_of_each(columns["id"]).all()),
+        (REASONS[kernel.TIME], _any_beyond(columns, TIMES, kernel.MOST_SECONDS)),
+        (REASONS[kernel.SIZE], _any_beyond(columns, sizes, kernel.MOST_PROCESSORS)),
+        (f"a power beyond {MOST_MW:,} mW", _any_beyond(columns, ("power_mw",), MOST_MW)),
+        (REASONS[kernel.NUMBER], not np.isfinite(cpu).all()),
+        (REASONS[kernel.HUGE], bool((abs(cpu) >= 2.0**63).any())),
+        (REASONS[kernel.JOB], bool((columns["id"] < 0).any())),
+        (REASONS[kernel.PARTIAL], bool(((status >= 2) & (status <= 4)).any())),
+        (REASONS[kernel.DUPLICATE], not _first_of_each(columns["id"]).all()),
     )
-    return next((REASONS[code] for code, broken in checks if broken), "")
+    return next((rule for rule, broken in checks if broken), "")
 
 
 def write_swf(workload: Workload, path: str | Path, *, wait: Ints | None = None, note: str = "") -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.kernels.swf import HOLD, MOST_PROCESSORS, MOST_SECONDS, N_FIELDS
+from dovetail.kernels.swf import HOLD, LONGEST, MOST_PROCESSORS, MOST_SECONDS, N_FIELDS
 from dovetail.model.workload import Column, Step, Workload
 
 MOST_FIELDS: Final = 21
@@ -50,8 +50,8 @@ class Wide:
             lines, rest = [*lines, rest], b""
         self._rest = rest[:HOLD]  # of a line that is too long, enough to see that it is
         for at, text in enumerate(lines):
-            fields = text.removeprefix(_MARK).split()
-            if not fields or fields[0].startswith(b";"):
+            fields = (text if self._line + at else text.removeprefix(_MARK)).split()
+            if not fields or fields[0].startswith(b";") or len(text.removesuffix(b"\r")) > LONGEST:
                 continue
             if self.wide is None:
                 if not N_FIELDS <= len(fields) <= MOST_FIELDS:

@@ -19,7 +19,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError, SettingError
-from dovetail.io.streams import regular_file, unpacked
+from dovetail.io.streams import polars_failures, regular_file, unpacked
 from dovetail.io.swf import FIELDS, beyond_caps, read_swf
 from dovetail.io.swf_wide import BEHIND
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
@@ -61,6 +61,7 @@ _UNIT_SEPARATOR: Final = "\x1f"
 _FREE: Final = ("jobname", "name", "comment", "workdir", "submitline")
 """Columns in which anything may be written."""
 _SWF: Final = re.compile(r"(?i)\.swf(\.gz|\.xz|\.zst)?$")
+_PARQUET: Final = b"PAR1"
 SEPARATORS: Final = (",", "\t", ";", "|")
 _PER: Final = {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60, "h": 3600, "hours": 3600, "raw": 0}
 _DURATION: Final = r"^(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?$"
@@ -169,7 +170,7 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
         data = b"".join(unpacked(stream, str(path), MOST_BYTES))
     sha256 = hashlib.sha256(data).hexdigest()
     try:
-        if data.startswith(b"PAR1"):
+        if data.startswith(_PARQUET):
             frame = pl.read_parquet(data)
         else:
             head = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
@@ -181,8 +182,10 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
                 data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy",
                 quote_char=quote,
             )  # fmt: skip
-    except pl.exceptions.PolarsError as error:
-        raise InputError(path, 0, f"not a table with its columns named in the first line: {error}") from error
+    except polars_failures() as error:
+        named = "not a table with its columns named in the first line"
+        rule = "damaged Parquet" if data.startswith(_PARQUET) else named
+        raise InputError(path, 0, f"{rule}: {printable(str(error))}") from error
     if not len(frame):
         raise InputError(path, 0, "no row behind the names of the columns")
     if len(frame) > MOST_ROWS:

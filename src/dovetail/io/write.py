@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dovetail.errors import SettingError
+from dovetail.files import beside
 from dovetail.io.parquet import write_parquet
 from dovetail.io.perfetto import SUFFIXES, write_perfetto
 from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
-from dovetail.io.streams import beside
 from dovetail.io.swf import write_swf
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload

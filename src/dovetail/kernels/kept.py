@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,8 @@ from numba.core import serialize, sigutils, types
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 
+from dovetail.errors import InputError
+from dovetail.files import beside, folder
 from dovetail.kernels.announce import remark
 from dovetail.kernels.shipped import Shipped
 
@@ -27,6 +28,8 @@ _TYPES: Final = 6
 _SEAL: Final = hashlib.sha256().digest_size
 used: dict[str, None] = {}
 """Names of the compiled kernels that this process has loaded or made, in turn."""
+lost: list[str] = []
+"""Why kernels that this process has made are not kept; empty: all are."""
 
 
 class Kept(_Cache):
@@ -63,9 +66,11 @@ class Kept(_Cache):
         name = self._name(sig)
         used[name] = None
         try:
-            write(self._folder / name, sealed(serialize.dumps(tuple(parts))))  # type: ignore[no-untyped-call]
-        except OSError as error:
-            _cannot_keep(self._folder, error)
+            write(self._folder / name, sealed(name, serialize.dumps(tuple(parts))))  # type: ignore[no-untyped-call]
+        except InputError as error:
+            if not lost:
+                remark(f"Compiled kernels are not kept, so the next run compiles them again: {error}.")
+            lost.append(str(error))
 
     def enable(self) -> None:
         self._enabled = True
@@ -106,42 +111,49 @@ def _spelled(kind: Any) -> str:
     return f"{own.__module__}.{own.__qualname__}({', '.join(within)})"
 
 
-def sealed(data: bytes) -> bytes:
-    """With its own hash before it: what a crash has cut short is told from what is whole."""
-    return hashlib.sha256(data).digest() + data
+def sealed(name: str, data: bytes) -> bytes:
+    """With a hash of it and its name before it: one that is cut short, changed or called otherwise is told by it."""
+    return hashlib.sha256(name.encode() + data).digest() + data
 
 
 def own(path: Path) -> bytes | None:
-    """A sealed file that this user alone can have written, whole: it is code. None: there is none such."""
+    """A sealed file that this user alone can have written, whole: it is code. None: there is none such. If one is there
+    that is not loaded, that is said."""
     try:
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with os.fdopen(number, "rb") as file:
-            if hasattr(os, "geteuid"):
-                for about in (os.fstat(number), path.parent.stat()):
-                    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
-                        return None
-            data = file.read()
-        return data if hashlib.sha256(data[_SEAL:]).digest() == data[:_SEAL] else None
-    except OSError:
-        return None
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))) as file:
+            data, mine = file.read(), _mine(os.fstat(file.fileno()))
+        if not _mine(path.parent.stat()):
+            _say(f"The kernels in {path.parent} are not loaded: other users can write there (chmod go-w mends it).")
+        elif not mine:
+            _say(f"The kernel {path} is not loaded: another user can have written it. It is compiled anew.")
+        elif sealed(path.name, data[_SEAL:]) == data:
+            return data
+        else:
+            _say(f"The kernel {path} is damaged: it is compiled anew.")
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        _say(f"The kernel {path} cannot be read ({error.strerror}): it is compiled anew.")
+    return None
+
+
+def _mine(about: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or (about.st_uid == os.geteuid() and not about.st_mode & 0o022)
 
 
 def write(path: Path, data: bytes) -> None:
     """All of a file or nothing: others may be reading it. Nobody else may write there."""
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.{secrets.token_hex(6)}.new")
-    try:
+    folder(path.parent, 0o755)
+    with beside(path) as new:
         new.write_bytes(data)
         new.chmod(0o644)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
-_told: set[Path] = set()
+_said: set[str] = set()
 
 
-def _cannot_keep(folder: Path, error: OSError) -> None:
-    if folder not in _told:
-        _told.add(folder)
-        remark(f"Compiled kernels cannot be kept in {folder} ({error.strerror}): the next run compiles them again.")
+def _say(text: str) -> None:
+    """Once, not for each kernel."""
+    if text not in _said:
+        _said.add(text)
+        remark(text)

@@ -58,7 +58,7 @@ def read_manifest(here: Mapping[str, str], folder: Path = FOLDER, asked: Sequenc
     """What is shipped. `here`: what kernels would be compiled from and with. `asked`: variables that, set, ask for
     other code."""
     try:
-        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        text = (folder / MANIFEST).read_bytes()
     except FileNotFoundError:
         return Shipped(folder)
     except OSError as error:
@@ -66,7 +66,7 @@ def read_manifest(here: Mapping[str, str], folder: Path = FOLDER, asked: Sequenc
     try:
         found: dict[str, Any] = json.loads(text)
         made, files, parts, functions = (dict(found[key]) for key in ("made", "files", "parts", "functions"))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return Shipped(folder, trouble=f"{MANIFEST} is damaged")
     own = [name for name in asked if os.environ.get(name) is not None]
     differs = [f"{key} was {made.get(key)}, here it is {mine}" for key, mine in here.items() if made.get(key) != mine]

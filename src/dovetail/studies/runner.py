@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dovetail.engine.replay import warm
+from dovetail.errors import SettingError
 from dovetail.policies.registry import policy
 from dovetail.studies.cost import costs as costs_of
 from dovetail.studies.executors import RETRIES, Engine, ExecutorError, engine
@@ -50,12 +51,14 @@ class Outcome:
 
 def warm_up(tasks: Sequence[Task]) -> None:
     """Compile the kernels that the policies need, once, here: workers then find them in the cache."""
-    wanted = dict.fromkeys((task.policy, bool(task.cluster)) for task in tasks)
-    policies = [(policy(text), nodes) for text, nodes in wanted]
-    for one, nodes in policies:
+    wanted = dict.fromkeys((task.policy, bool(task.cluster), bool(task.site)) for task in tasks)
+    policies = [(policy(text), nodes, site) for text, nodes, site in wanted]
+    for one, nodes, site in policies:  # before any is compiled
         if nodes:
-            one.refuse("nodes")  # before any is compiled
-    for one, nodes in policies:
+            one.refuse("nodes")
+        if one.needs_site and not site:
+            raise SettingError(f"{one.name} must know prices: give its trace a `site`")
+    for one, nodes, _ in policies:
         warm(one, nodes)
 
 
@@ -72,6 +75,8 @@ def prepare(path: Path, store: Store, say: Callable[[str], None]) -> tuple[Study
     """Read a study, put its workloads into the store, compile what is needed, and estimate what each cell costs."""
     study = read_study(path)
     store.create()
+    if broken := store.mend():
+        say(f"{store.path}: {broken:,} {'run was' if broken == 1 else 'runs were'} damaged: run again")
     tasks = tasks_of(study, path, store.keep)
     there = store.names()
     tell_of_earlier(store, say)

@@ -289,7 +289,9 @@ def placed(name: str, folder: Path) -> str:
 
 
 def _keys(where: tuple[str | int, ...]) -> list[str]:
-    """The keys that a study may have at a place: in the file itself, in a trace, or in what it generates."""
+    """The keys that a study may have at a place: in the file itself, in a trace, what it generates, or a rule."""
+    if where[:1] in (("include",), ("exclude",)):
+        return list(Match.model_fields)
     part = Generated if where[-1:] == ("generate",) else Trace if where else Study
     return list(part.model_fields)
 
@@ -305,7 +307,7 @@ def _named(path: Path, text: str, error: ValidationError) -> InputError:
             rule = unknown("key", printable(str(where[-1])), _keys(where[:-1]))
         elif one["type"] == "missing":
             rule = f"{where[-1]!r} is missing"
-        name = ".".join(str(part) for part in where)
+        name = printable(".".join(str(part) for part in where))
         found.append((line_of(text, where, given), f"{name}: {rule}" if name else rule))
     found.sort(key=lambda one: one[0] or MOST_BYTES)  # what is missing has no line: it comes last
     rest = "".join(f"\n{path}:{line}: {rule}" for line, rule in found[1:])

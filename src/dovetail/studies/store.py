@@ -5,7 +5,8 @@
     STORE/study.json                 the study that was run last, and the names of its runs
     STORE/index.parquet              all rows, flat and without the starts; remade whenever files came or went
 
-Files are written beside and renamed, so a run is there as a whole or not at all. docs/store.md has every field.
+Files are there as a whole or not at all, and say themselves whether they still are (io/sealed.py). docs/store.md has
+every field.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import hashlib
 import json
 import os
 import struct
-import time
 from dataclasses import asdict, replace
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +25,9 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.errors import DovetailError, InputError
+from dovetail.files import beside, folder
 from dovetail.io.parquet import read_parquet, write_parquet
-from dovetail.io.streams import beside
+from dovetail.io.sealed import is_whole, write_sealed
 from dovetail.model.cluster import Cluster, NodeKind
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
@@ -60,9 +62,6 @@ STARTS: Final = ("start", "arrive", "promised_first", "promised_last", "said", "
 PLACES: Final = ("node", "devices")
 """Columns with one number per unit of all jobs, in their order: only in runs on nodes."""
 
-_OLD_S: Final = 600
-"""A half-written file of that age has no writer any more."""
-
 
 class Store:
     """The runs of a study, in a folder: `frame` has all of them, `cases` compares them, `report` writes their page."""
@@ -75,11 +74,15 @@ class Store:
 
     def create(self) -> None:
         """Make the folders, and clear away what a killed process left half written."""
-        for folder in (self._runs, self._workloads):
-            folder.mkdir(parents=True, exist_ok=True)
-            for left in folder.glob(".*.new"):
-                if time.time() - left.stat().st_mtime > _OLD_S:
-                    left.unlink(missing_ok=True)
+        for one in (self.path, self._runs, self._workloads):
+            folder(one)
+
+    def mend(self) -> int:
+        """Delete the runs that are damaged, so that they are run again: how many they were."""
+        broken = [path for path in map(self._path, self.names()) if _damaged(path)]
+        for path in broken:
+            path.unlink(missing_ok=True)
+        return len(broken)
 
     def names(self) -> set[str]:
         """The runs that are there."""
@@ -91,7 +94,8 @@ class Store:
     def keep(self, workload: Workload) -> None:
         """Put a workload into the store, if it is not there."""
         path = self._workloads / f"{workload.digest()}.parquet"
-        if not path.exists():  # without the list of lines set aside: the steps say how many, and spans would repeat it
+        if not path.exists() or _damaged(path):
+            # Without the list of lines set aside: the steps say how many, and spans would repeat it.
             write_parquet(replace(workload, set_aside=SetAside()), path)
 
     def workload(self, sha256: str) -> Workload:
@@ -99,7 +103,7 @@ class Store:
         try:
             return _read(path)
         except InputError as error:
-            raise InputError(path, 0, f"{error.rule}; delete it and run the study again") from error
+            raise InputError(path, 0, f"{error.rule}; run the study again") from error
 
     def write(self, name: str, row: dict[str, Any], metrics: dict[str, float], starts: dict[str, Ints | None]) -> None:
         """Keep a run: it is there, whole and on disk, when this returns."""
@@ -114,8 +118,7 @@ class Store:
             lists.append(missing if values is None else pl.Series(key, values, dtype=pl.Int64).implode())
         lists += [pl.Series(key, starts[key], dtype=pl.Int64).implode() for key in PLACES if key in starts]
         frame = frame.with_columns(inside.to_struct("metrics"), *lists)
-        with beside(self._runs / f"{name}.parquet") as new:
-            frame.write_parquet(new, compression="zstd", statistics=False)
+        write_sealed(frame, self._path(name), compression="zstd", statistics=False)
 
     def frame(self, names: set[str] | None = None) -> pl.DataFrame:
         """One row per run (of all, or of those named), without the starts, in order of the names."""
@@ -132,8 +135,7 @@ class Store:
             if known is not None and old:
                 parts.insert(0, known.filter(pl.col("run").is_in(list(old))))
             known = pl.concat(parts, how="diagonal_relaxed").sort("run") if parts else pl.DataFrame({"run": []})
-            with beside(index) as new:
-                known.write_parquet(new)
+            write_sealed(known, index)
         return known if names is None else known.filter(pl.col("run").is_in(list(names)))
 
     def earlier(self) -> set[str]:
@@ -168,7 +170,7 @@ class Store:
             placement = _placement(workload, cluster, row["node"], row["devices"])
         except (DovetailError, ValueError) as error:
             rule = f"its nodes are damaged: {error!r}; delete it and run the study again"
-            raise InputError(self._runs / f"{name}.parquet", 0, rule) from error
+            raise InputError(self._path(name), 0, rule) from error
         return Schedule(
             workload, cluster, row["policy"], row["estimate"], start, arrive, first, last,
             row["passes"], row["seed"], json.loads(row["versions"]), said, bool(row.get("clairvoyant")),
@@ -213,11 +215,18 @@ class Store:
         """A run as it is in its file."""
         import polars as pl
 
-        path = self._runs / f"{name}.parquet"
+        path = self._path(name)
         try:
-            return pl.read_parquet(path)
+            data = path.read_bytes()
+            if is_whole(data):
+                return pl.read_parquet(BytesIO(data))
+            why = "cut short, or changed"
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(path, 0, f"not a run, or damaged: {error}; delete it and run the study again") from error
+            why = str(error)
+        raise InputError(path, 0, f"not a run, or damaged: {why}; `dovetail study run` makes it again")
+
+    def _path(self, name: str) -> Path:
+        return self._runs / f"{name}.parquet"
 
     @property
     def _runs(self) -> Path:
@@ -228,9 +237,19 @@ class Store:
         return self.path / "workloads"
 
 
+def _damaged(path: Path) -> bool:
+    """Whether a file is there, and not as it was written."""
+    try:
+        return not is_whole(path.read_bytes())
+    except FileNotFoundError:  # gone: another process has found it damaged too
+        return False
+
+
 @lru_cache(maxsize=4)
 def _read(path: Path) -> Workload:
     """A workload; the last few are remembered, since neighbouring runs often share theirs."""
+    if _damaged(path):
+        raise InputError(path, 0, "damaged")
     return read_parquet(path)
 
 
@@ -301,7 +320,8 @@ def _readable(index: Path) -> pl.DataFrame | None:
     import polars as pl
 
     try:
-        found = pl.read_parquet(index)
+        data = index.read_bytes()
+        found = pl.read_parquet(BytesIO(data if is_whole(data) else b""))
     except (OSError, pl.exceptions.PolarsError):
         return None
     return found if "run" in found.columns else None

@@ -192,7 +192,7 @@ def demand(workload: Workload, resource: str, most: int, seed: int) -> Workload:
     if "units" not in workload:
         raise SettingError(f"demand: {workload.name} has no units to ask for {resource}; make some first: per-node=1")
     rng = np.random.Generator(np.random.PCG64([seed, *resource.encode()]))
-    work = (workload["units"] * np.maximum(workload.runtime, 0)).astype(np.float64)
+    work = workload["units"].astype(np.float64) * np.maximum(workload.runtime, 0)
     wanted, nearest, amount = (most + 1) / 2 * float(work.sum()), math.inf, np.zeros(len(workload), np.int64)
     for _ in range(DRAWS):
         drawn = rng.integers(1, most + 1, size=len(workload))
