@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from dovetail.engine.replay import replay
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
-from dovetail.policies.base import RulePolicy
+from dovetail.policies.base import Policy, RulePolicy
 from dovetail.policies.conservative import Conservative
 from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, ListPolicy
@@ -59,14 +60,7 @@ class Case:
     @property
     def protects(self) -> bool:
         """Promises must hold: conservative, or EASY in FCFS order, with estimates that are upper bounds."""
-        if not self.bounded or self.every_s:
-            return False
-        if isinstance(self.policy, DeadlineBackfilling):
-            return self.policy.guard
-        if isinstance(self.policy, Conservative):
-            return True
-        relaxed = self.policy.relax or self.policy.slack
-        return self.policy.order == "fcfs" and self.policy.reserve == 1 and not relaxed
+        return self.bounded and not self.every_s and protects(self.policy)
 
     def replay(self, policy: RulePolicy | None = None, *, keep: bool = True, event_by_event: bool = False) -> Schedule:
         """What an engine makes of it."""
@@ -90,19 +84,28 @@ def case(seed: int) -> Case:
     if seed % 5 == 4:
         guard, sweep = rng.random() < 0.7, rng.choice(("once", "once", "start-now", "none"))
         jobs = with_deadlines(rng, jobs)
-        policies = DeadlineBackfilling(guard, sweep), slow.Deadline(guard, SWEEPS[sweep])
-        return Case(seed, jobs, capacity[0], *policies, feedback, 0)
-    policy, slow_policy = _policies(rng)
+        dbf = DeadlineBackfilling(guard, sweep, _depth(rng))
+        return Case(seed, jobs, capacity[0], dbf, _slow(dbf), feedback, 0)
+    policy = _policy(rng)
     every_s = 0 if isinstance(policy, Conservative) else rng.choice((0, 0, 0, 3, 10))
-    return Case(seed, jobs, capacity[0], policy, slow_policy, feedback, every_s)
+    return Case(seed, jobs, capacity[0], policy, _slow(policy), feedback, every_s)
 
 
-def _policies(
-    rng: random.Random,
-) -> tuple[ListPolicy, slow.ListPolicy] | tuple[Conservative, slow.Conservative]:
+def _slow(policy: Policy) -> slow.ListPolicy | slow.Conservative | slow.Deadline:
+    found = slow_of(policy)
+    assert found is not None, policy
+    return found
+
+
+def _depth(rng: random.Random) -> int | str:
+    """How many blocked jobs are planned."""
+    return rng.choice(("all", "all", "all", 1, 2, 5))
+
+
+def _policy(rng: random.Random) -> ListPolicy | Conservative:
     if rng.random() < 0.35:
-        sweep = rng.choice(tuple(SWEEPS))
-        return Conservative(sweep), slow.Conservative(SWEEPS[sweep])
+        depth, sweep = _depth(rng), rng.choice(tuple(SWEEPS))
+        return Conservative(sweep, depth)
     order = rng.choice((*ORDERS, "fcfs", "fcfs"))
     backfill = rng.choice((None, None, *ORDERS))
     reserve = rng.choice(("strict", 0, 1, 1, 1, 2, 3, 5, "all", "all"))
@@ -113,8 +116,39 @@ def _policies(
             relax = rng.choice((0.1, 0.5, 1.0, 2.0))
         else:
             slack = rng.choice((0.1, 0.5, 1.0))
-    fast = ListPolicy(order, reserve, backfill, starve, relax, slack)
-    return fast, slow.ListPolicy(order, reserve, backfill, starve, relax or None, slack or None)
+    return ListPolicy(order, reserve, backfill, starve, relax, slack)
+
+
+def protects(policy: Policy) -> bool:
+    """Whether a policy keeps its promises while estimates are upper bounds: conservative, or EASY in FCFS order."""
+    if isinstance(policy, DeadlineBackfilling):
+        return policy.guard
+    if isinstance(policy, ListPolicy):
+        return policy.order == "fcfs" and policy.reserve == 1 and not policy.keeps_promises
+    return policy.keeps_promises
+
+
+def slow_of(policy: Policy) -> slow.ListPolicy | slow.Conservative | slow.Deadline | None:
+    """The same policy in slow code; None where that does not know all of its settings."""
+    if isinstance(policy, DeadlineBackfilling):
+        known = DeadlineBackfilling(policy.guard, policy.sweep, policy.depth)
+        depth = inf if policy.depth == "all" else int(policy.depth)
+        return slow.Deadline(policy.guard, SWEEPS[policy.sweep], depth) if _alike(known, policy) else None
+    if isinstance(policy, Conservative):
+        depth = inf if policy.depth == "all" else int(policy.depth)
+        known_one = Conservative(policy.sweep, policy.depth)
+        return slow.Conservative(SWEEPS[policy.sweep], depth) if _alike(known_one, policy) else None
+    if type(policy) is not ListPolicy or callable(policy.order) or (policy.relax and policy.slack):
+        return None
+    settings = (policy.order, policy.reserve, policy.backfill, policy.starve_s, policy.relax, policy.slack)
+    if not _alike(ListPolicy(*settings, place=policy.place), policy):
+        return None
+    return slow.ListPolicy(*settings[:4], policy.relax or None, policy.slack or None)
+
+
+def _alike(known: Policy, policy: Policy) -> bool:
+    """The same but for the name."""
+    return replace(known, name=policy.name) == policy  # type: ignore[type-var]
 
 
 def disagreements(this: Case) -> list[str]:

@@ -69,9 +69,11 @@ def test_the_cases_cover_everything() -> None:
         )
         if isinstance(this.policy, Conservative):
             seen[this.policy.sweep, this.bounded] += 1
+            seen["depth", this.policy.depth] += 1
         elif isinstance(this.policy, DeadlineBackfilling):
             seen["due", this.policy.guard, this.bounded] += max(job.deadline for job in this.jobs) >= 0
             seen["due", this.policy.sweep] += 1
+            seen["due depth", this.policy.depth] += 1
         else:
             seen.update(_options(this.policy))
     wanted = [
@@ -80,6 +82,7 @@ def test_the_cases_cover_everything() -> None:
         *((sweep, bounded) for sweep in SWEEPS for bounded in (True, False)),
         *(("due", guard, bounded) for guard in (True, False) for bounded in (True, False)),
         *(("due", sweep) for sweep in ("once", "start-now", "none")),
+        *((what, depth) for what in ("depth", "due depth") for depth in ("all", 1, 2, 5)),
         *(("order", order) for order in ORDERS),
         *(("backfill", order) for order in (None, *ORDERS)),
         *(("reserve", reserve) for reserve in ("strict", 0, 1, 2, 3, 5, "all")),

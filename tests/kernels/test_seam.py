@@ -155,7 +155,7 @@ answers(
 def one_pass(cap: Listed | Counted, now: int, depth: int, other: bool, complete: bool, jobs: Ints, lists: Ints) -> int:
     """Let the jobs of row 0 run that have an end, then pass over the others. Returns how many start.
 
-    Rows of `jobs`: size, estimate, end (-1: waits), place, seen. Rows of `lists`: queue, backfill
+    Rows of `jobs`: size, estimate, end (-1: waits), place, seen, itself and one. Rows of `lists`: queue, backfill
     queue, working space, started, working space; the last column of the queue is its length.
     """
     for job in range(jobs.shape[1]):
@@ -163,9 +163,9 @@ def one_pass(cap: Listed | Counted, now: int, depth: int, other: bool, complete:
             start(cap, job, now, jobs[2, job])
     n = lists[0, lists.shape[1] - 1]
     return list_pass(
-        cap, now, jobs[1], jobs[0], lists[0], n, lists[1], other, depth, complete, jobs[3], jobs[4], lists[2],
-        lists[3], lists[4],
-    )  # fmt: skip
+        cap, now, jobs[1], jobs[0], jobs[5], lists[0], n, lists[1], other, depth, complete, jobs[3], jobs[4], lists[2],
+        lists[4],
+    )[0]  # fmt: skip
 
 
 def _state(rng: random.Random) -> tuple[int, Ints, Ints, int]:
@@ -186,7 +186,7 @@ def _state(rng: random.Random) -> tuple[int, Ints, Ints, int]:
         estimates.append(rng.choice((1, 4, rng.randint(1, 15))))
         ends.append(-1)
     n = len(sizes)
-    jobs = np.array([sizes, estimates, ends, [-1] * n, [0] * n], np.int64).reshape(5, n)
+    jobs = np.array([sizes, estimates, ends, [-1] * n, [0] * n, range(1, n + 1)], np.int64).reshape(6, n)
     lists = np.zeros((5, n + 1), np.int64)
     for row in (0, 1):
         lists[row, : n - running] = rng.sample(range(running, n), n - running)

@@ -167,6 +167,12 @@ def test_settings() -> None:
         made(jobs_of([(0, 1, 1, 1)], 1), Site("s", 1, price=Hours(np.array([1, 2]))), Thrift(), every_s=3)
 
 
+@pytest.mark.parametrize("order", ["given", "given-per-pass"])
+def test_an_order_that_nobody_gives_keys_for_is_refused(order: str) -> None:
+    with pytest.raises(SettingError, match=r"choose from fcfs, sjf, .*, xfactor$"):
+        policy(f"thrift:order={order}")
+
+
 def test_jobs_that_draw_what_idle_processors_draw_wait_for_nothing() -> None:
     workload = jobs_of([(0, 1, 3600, 10**6)], 1)
     site = Site("s", 1, idle_mw=10**6, price=Hours(np.array([300, 300, 100, 300]) * MILLION))

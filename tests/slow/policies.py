@@ -88,19 +88,24 @@ class Conservative:
 
     With `every`, promises are made for ticks only, so that they can be kept; ends between two ticks are
     handled in order of end, then index.
+
+    `depth`: only so many jobs that cannot start at once are promised a start, the first in order of arrival. The rest
+    start, in that order, where they fit beside all that is promised.
     """
 
     sweep: str = "submit"
+    depth: float = math.inf
 
 
 @dataclass(frozen=True)
 class Deadline:
     """Deadline-based backfilling, Algorithm 1 of DBF; with `guard`, tentative jobs stay where they were if it would
     break an accepted deadline. After ends, one sweep over the firm jobs, then the tentative ones. A pass also happens
-    at each planned start."""
+    at each planned start. `depth` counts the jobs without a deadline."""
 
     guard: bool = True
     sweep: str = "submit"
+    depth: float = math.inf
 
 
 @dataclass
@@ -439,16 +444,29 @@ def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
             _place(run, profile, j, tick)
     elif run.ended:
         _compress(run, policy.sweep, tick)
-    if run.arrived:
-        plan = [_block(run, j) for j in run.promise]
-        profile = run.profile(run.running_blocks() + plan)
-        for j in run.arrived:
+    plan = [_block(run, j) for j in run.promise]
+    profile = run.profile(run.running_blocks() + plan)
+    blocked = sum(at > run.now for at in run.promise.values())
+    for j in run.by_arrival(set(run.waiting) - set(run.promise)):
+        if blocked < policy.depth:
             _place(run, profile, j, tick)
+            blocked += run.promise[j] > run.now
     for j, at in run.promise.items():
         run.promised(j, at)
     for j in run.by_arrival(j for j, at in run.promise.items() if at == run.now):
         del run.promise[j]
         run.start(j)
+    _start_beside(run)
+
+
+def _start_beside(run: _Replay) -> None:
+    """Start those without a promise that fit beside all that is promised."""
+    for j in run.by_arrival(set(run.waiting) - set(run.promise)):
+        profile = run.profile(run.running_blocks() + [_block(run, k) for k in run.promise])
+        place = run.machine.place(profile, run.jobs[j], run.now)
+        if place is not None:
+            run.held[j] = place
+            run.start(j)
 
 
 # Deadline ---------------------------------------------------------------------------------------------------
@@ -475,19 +493,19 @@ def _allocate(run: _Replay, first: list[int], second: list[int]) -> None:
 def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
     l1 = run.by_arrival(run.tentative)
     before = {j: (run.promise[j], run.held[j]) for j in l1}
-    tmp = [regular]
-    _allocate(run, tmp, l1)
+    tmp: list[int] = []
+    _allocate(run, [regular], l1)
     while late := [j for j in l1 if _late(run, j)]:
         tmp = run.by_arrival([*tmp, late[0]])
         l1.remove(late[0])
-        _allocate(run, tmp, l1)
-    late = [j for j in tmp if j != regular and _late(run, j)]
+        _allocate(run, [*tmp, regular], l1)
+    late = [j for j in tmp if _late(run, j)]
     if late:
         s_max = max(run.result.arrive[j] for j in late)
         moved = [j for j in l1 if run.result.arrive[j] < s_max]
         tmp = run.by_arrival([*tmp, *moved])
         l1 = [j for j in l1 if j not in moved]
-        _allocate(run, tmp, l1)
+        _allocate(run, [*tmp, regular], l1)
         if policy.guard and any(_late(run, j) for j in before):
             for j, (at, place) in before.items():
                 run.promise[j], run.held[j] = at, place
@@ -505,13 +523,15 @@ def _deadline_pass(policy: Deadline, run: _Replay) -> None:
             _place(run, profile, j, 1)
     elif run.ended and policy.sweep != "none":
         _sweep(run, [], sorted(old, key=lambda j: j in run.tentative), 1, policy.sweep == "now")
-    for j in run.arrived:
+    for j in run.by_arrival(set(run.waiting) - set(run.promise)):
         if run.jobs[j].deadline >= 0:
             _place(run, _plan_without(run, []), j, 1)
             run.result.accepted[j] = int(not _late(run, j))
             if run.result.accepted[j]:
                 run.tentative.add(j)
                 continue
+        elif sum(at > run.now and run.jobs[k].deadline < 0 for k, at in run.promise.items()) >= policy.depth:
+            continue
         _algorithm_1(policy, run, j)
     for j, at in run.promise.items():
         if j not in run.tentative:
@@ -520,6 +540,7 @@ def _deadline_pass(policy: Deadline, run: _Replay) -> None:
         del run.promise[j]
         run.tentative.discard(j)
         run.start(j)
+    _start_beside(run)
 
 
 # The replay -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tests.slow.policies import Size, SlowJob, SlowResult
 def random_jobs(
     rng: random.Random, *, resources: int = 1, too_small: bool = False, feedback: bool = False
 ) -> tuple[list[SlowJob], Size]:
-    """3 to 40 jobs in order of submit, and a cluster of 1 to 32 of each resource that every job fits.
+    """3 to 40 jobs in order of submit, often some alike, and a cluster of 1 to 32 of each resource that every job fits.
 
     `too_small` lets some run times exceed their estimates; `feedback` makes some jobs follow earlier ones.
     The same state of `rng` gives the same workload.
@@ -27,7 +27,7 @@ def random_jobs(
     longest = rng.choice((3, 10, 40, 200))
     estimates = [rng.randint(1, longest) for _ in range(rng.randint(1, 6))]
     gaps = rng.choice(((0,), (0, 0, 1), (0, 1, 2, 3), (0, 0, 0, longest), (1, longest // 2 + 1)))
-    exact = rng.random() < 0.3
+    exact, alike = rng.random() < 0.3, rng.choice((0.0, 0.0, 0.0, 0.5, 0.9))
     jobs: list[SlowJob] = []
     submit = rng.randint(0, 3)
     for j in range(rng.randint(3, 40)):
@@ -37,6 +37,10 @@ def random_jobs(
         if too_small and rng.random() < 0.3:
             runtime = estimate + rng.randint(1, longest)
         jobs.append(SlowJob(submit, _size(rng, capacity), runtime, estimate))
+        if j and rng.random() < alike:  # one more of an array
+            submit, least = jobs[j - 1].submit, jobs[j - 1].estimate
+            runtime = least + runtime - estimate if runtime >= estimate else min(runtime, least)
+            jobs[j] = replace(jobs[j - 1], runtime=runtime, after=-1, think=0)
         if feedback and j and rng.random() < 0.5:
             jobs[j] = replace(jobs[j], after=rng.randrange(j), think=rng.choice((0, 0, 1, 5, longest)))
     return jobs, capacity

@@ -47,17 +47,19 @@ def compare_command(
     as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace under policies and show the difference on one page. Exit code 3: one never started some jobs."""
-    from dovetail.engine.replay import warm
+    from dovetail.names import unknown
     from dovetail.policies.registry import policy as policy_named
+    from dovetail.studies.cases import PAIRINGS
 
+    if pair not in PAIRINGS[1:]:
+        raise SettingError(f"--pair: {unknown('pairing of single replays', pair, PAIRINGS[1:])}")
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
     chosen = [policy_named(name) for name in policies]
     nodes = prepare.nodes_named(cluster, processors)
-    for one in chosen:
-        warm(one, nodes is not None)
     workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
     prepare.need_jobs(workload)
+    prepare.make_ready(workload, chosen, nodes, estimate=estimate)
     command = ["dovetail", "compare", Path(trace).name, *policies, "--estimate", estimate, "--pair", pair]
     command += ["--processors", str(processors)] if processors else []
     command += ["--cluster", Path(cluster).name] if cluster else []

@@ -41,7 +41,7 @@ def advise_command(
     as_json: Json = False,
 ) -> None:
     """Say which deadlines a job could be promised, and how much less others would wait for it."""
-    from dovetail.engine.deadline_offers import offers
+    from dovetail.engine.deadline_offers import check_asked, offers
     from dovetail.engine.replay import warm
     from dovetail.model.cluster import Cluster
     from dovetail.policies.deadline import DeadlineBackfilling
@@ -54,12 +54,13 @@ def advise_command(
         raise SettingError(str(error)) from error
     workload = load(trace, filters, scenarios, "cut", seed, processors)
     need_jobs(workload)
-    policy = DeadlineBackfilling()
-    warm(policy)
+    policy, cluster = DeadlineBackfilling(), Cluster(workload.processors)
     when = int(workload.submit[-1]) if now is None else now
+    check_asked(workload, cluster, policy, now=when, size=size, limit_s=limit_s, weeks=weeks)
+    warm(policy)
     with counted("futures", weeks * (1 + len(wanted)), "replays", not as_json) as tell:
         found = offers(
-            workload, Cluster(workload.processors), policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
+            workload, cluster, policy, now=when, size=size, limit_s=limit_s, deadlines_s=wanted,
             weeks=weeks, progress=tell,
         )  # fmt: skip
     if as_json:

@@ -49,7 +49,6 @@ def evaluate_command(
     as_json: prepare.Json = False,
 ) -> None:
     """Replay a trace with each predictor under each policy, and compare with the users' limits."""
-    from dovetail.engine.replay import warm
     from dovetail.metrics import summarize
     from dovetail.metrics.estimates import LEVELS, mean_error_s, outlived, pinball_s, r2
     from dovetail.policies.registry import policy as policy_named
@@ -62,10 +61,10 @@ def evaluate_command(
     chosen = [policy_named(name) for name in policies or _POLICIES]
     if any(one.from_record for one in chosen):
         raise SettingError("recorded uses no estimates: there is nothing to evaluate")
-    for one in chosen:
-        warm(one)
     workload = prepare.load(trace, filters, scenarios, overrun, 0)
     prepare.need_jobs(workload)
+    for name in asked:
+        prepare.make_ready(workload, chosen, None, estimate=name)
     rows: list[dict[str, Any]] = []
     heard: dict[str, Ints] = {}
     left: list[tuple[str, str]] = []

@@ -18,6 +18,7 @@ from dovetail.errors import SettingError
 if TYPE_CHECKING:
     from dovetail.model.cluster import Cluster
     from dovetail.model.workload import Workload
+    from dovetail.policies.base import Policy
     from dovetail.reports.page_data import Case
 
 WITHOUT_LIMITS: Final = "--filter limit_from_runtime --filter standard --estimate runtime"
@@ -154,6 +155,17 @@ def need_jobs(workload: Workload) -> None:
         raise SettingError(f"{workload.name}: no jobs are left to replay (set aside: {gone or 'none'}){hint}")
     if workload.processors < 1:
         raise SettingError(f"{workload.name} does not say how large its machine is: give --processors or --cluster")
+
+
+def make_ready(workload: Workload, policies: Iterable[Policy], cluster: Cluster | None, **how: Any) -> None:
+    """Have the kernels compiled that policies need. That may take minutes: what cannot be replayed is refused first."""
+    from dovetail.engine.replay import ready, warm
+
+    chosen = list(policies)
+    for one in chosen:
+        ready(workload, one, cluster=cluster, **how)
+    for one in chosen:
+        warm(one, cluster is not None and bool(cluster.kinds))
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -117,9 +117,10 @@ def replay_command(
     as_json: prepare.Json = False,
 ) -> None:
     """Replay TRACEs under policies and compare them. Exit code 3: a policy never started some jobs."""
-    from dovetail.engine.replay import warm
     from dovetail.io.sites import read_site
+    from dovetail.metrics.jobs import COUNTING
     from dovetail.model.cluster import Cluster
+    from dovetail.names import unknown
     from dovetail.policies.registry import policy as policy_named
     from dovetail.reports.page_data import unstarted as words_of
     from dovetail.units import parse_duration
@@ -130,6 +131,8 @@ def replay_command(
         every_s = parse_duration(every)
     except ValueError as error:
         raise SettingError(f"--every: {error}") from error
+    if counting not in COUNTING:
+        raise SettingError(f"--counting: {unknown('rule', counting, COUNTING)}")
     if fair_starts and feedback:
         raise SettingError("--fair-starts cannot be measured with --feedback: without later jobs there is no feedback")
     if perfetto and out is None:
@@ -139,8 +142,6 @@ def replay_command(
     nodes = prepare.nodes_named(cluster, processors)
     site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site, nodes)
-    for chosen in policies:
-        warm(chosen, nodes is not None)
     written: set[str] = set()
     unstarted = []
     for path in traces:
@@ -151,6 +152,8 @@ def replay_command(
             workload, machine = under_cap(workload, cap), Cluster(workload.processors, cap=cap)
         prepare.need_jobs(workload)
         read_s = time.process_time() - clock
+        how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}
+        prepare.make_ready(workload, policies, machine, estimate=estimate, **how)
         if not as_json:
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
@@ -433,9 +436,10 @@ def _percent(share: float) -> str:
 
 def _write(schedule: Schedule, out: Path, written: set[str], perfetto: bool, quiet: bool) -> None:
     """Write under a name that no other schedule of this command has (`written`): traces may share a file name."""
+    from dovetail.files import folder
     from dovetail.io.write import write
 
-    out.mkdir(parents=True, exist_ok=True)
+    folder(out)
     stem = re.sub(r"[^A-Za-z0-9.=_-]+", "-", f"{schedule.workload.name}.{schedule.policy}.{schedule.estimate}")[:150]
     if stem in written:
         stem = next(f"{stem}.{n}" for n in itertools.count(2) if f"{stem}.{n}" not in written)

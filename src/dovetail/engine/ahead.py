@@ -26,7 +26,7 @@ from dovetail.engine.replay import one_job, replay
 from dovetail.errors import DovetailError, SettingError
 from dovetail.io.swf import read_swf_stream
 from dovetail.kernels.compile import CACHE, MADE_WITH, WATCH
-from dovetail.kernels.kept import own, used, write
+from dovetail.kernels.kept import lost, own, used, write
 from dovetail.kernels.learners.learner import new_learner, observe, outlived, predicted
 from dovetail.kernels.shipped import FOLDER, GENERIC, MANIFEST, read_manifest
 from dovetail.kernels.watch import functions_in
@@ -87,7 +87,7 @@ def _in_process(part: str, name: str, nodes: bool, environment: Mapping[str, str
     done = subprocess.run(command, env=environment, capture_output=True, text=True)  # noqa: S603 - ourselves, no shell
     if done.returncode:
         why = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise DovetailError(f"kernels of part {part} could not be compiled: {why[-1]}")
+        raise DovetailError(f"kernels of part {part} could not be made: {why[-1]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return Made(part, found["functions"], found["cpu_s"], tuple(found["files"]), Path(found["folder"]))
 
@@ -153,6 +153,8 @@ def _main(task: str, *words: str) -> None:
         return
     part, name, nodes = words
     _compile(part, name, bool(nodes))
+    if lost:
+        sys.exit(lost[0])
     made = {"functions": WATCH.compiled, "cpu_s": round(time.process_time(), 1), "files": [*used], "folder": str(CACHE)}
     print(json.dumps(made))
 

@@ -15,10 +15,14 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
 from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.planner.search import fitted
+from dovetail.kernels.queue import new_tree, waiting_jobs
 from dovetail.model.cluster import Cluster
 from dovetail.model.machine import Machine, new_machine
 from dovetail.model.requests import Requests, requests_of
 from dovetail.model.workload import Workload
+
+LONG = 2000
+"""Unlike jobs that wait: where a pass plans each of them, a replay may take minutes."""
 
 
 @dataclass
@@ -27,7 +31,7 @@ class Replay:
 
     `on_news(replay, ended, arrived)` is called in each moment before its pass, when the rule says so: a predictor
     observes, and writes `replay.estimate`. `keys(replay)` gives the keys of the waiting jobs for an order of the
-    user's that moves with time.
+    user's that moves with time. `on_long(n)` is told, once, that more than LONG unlike jobs wait.
     """
 
     run: layout.Run
@@ -36,6 +40,7 @@ class Replay:
     learner: Learner
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
     keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
+    on_long: Callable[[int], None] | None = None
 
     @property
     def now(self) -> int:
@@ -58,7 +63,7 @@ class Replay:
     @property
     def waiting(self) -> Ints:
         """The jobs that wait now."""
-        return self.run.lists[layout.QUEUE, : self.run.info[layout.WAITING]]
+        return waiting_jobs(self.run)
 
     @property
     def free(self) -> int:
@@ -88,6 +93,8 @@ class Replay:
                 if self.keys is None:
                     raise ValueError("an order with keys of the user's needs keys")
                 self.run.keys[layout.KEY, self.waiting] = self.keys(self)
+            elif code == kernel.TREE:
+                self.run = self.run._replace(tree=new_tree(self.run.jobs[layout.SIZE]))
             else:
                 self._grow()
 
@@ -98,10 +105,21 @@ class Replay:
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
+        if self.on_long is not None and (unlike := self._unlike()) > LONG:
+            self.on_long(unlike)
+            self.on_long = None
         lists = self.run.lists
         self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
         self.cap = self.cap.larger()
         self.rule = fitted(self.rule, self.cap, self.run.lists.shape[1])
+
+    def _unlike(self) -> int:
+        """Unlike jobs that wait, with those that come in the next second: arrays count once."""
+        info, jobs = self.run.info, self.run.jobs
+        first = int(info[layout.NEXT])
+        last = int(np.searchsorted(jobs[layout.SUBMIT], jobs[layout.SUBMIT, first : first + 1], "right").sum())
+        new = jobs[[layout.SIZE, layout.ESTIMATE], first:last]
+        return int(info[layout.WAITING]) + int((new[:, 1:] != new[:, :-1]).any(axis=0).sum()) + (last > first)
 
 
 def new_replay(
@@ -122,7 +140,7 @@ def new_replay(
     for row, values in zip((layout.SUBMIT, layout.SIZE, layout.RUNTIME), ("submit", "size", "runtime"), strict=True):
         jobs[row] = workload[values]
     jobs[layout.ESTIMATE] = learner.first
-    jobs[layout.SEEN] = 0
+    jobs[layout.SEEN], jobs[layout.NUMBER] = 0, np.arange(n)
     jobs[layout.DEADLINE] = workload.get("deadline_s")
     info = np.zeros(layout.INFO, np.int64)
     info[layout.LAST] = n

@@ -62,7 +62,7 @@ def _findings(
             except (_BrokenError, PolicyError) as error:
                 broken = f"workload {case}: {error}"
                 break
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 broken = f"workload {case}: {who} raised {type(error).__name__}: {error}"
                 break
         findings.append(Finding(clause, broken))

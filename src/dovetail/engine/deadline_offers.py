@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
+from operator import mul
 from typing import Final
 
 import numpy as np
@@ -59,6 +60,22 @@ class Offers:
     offers: tuple[Offer, ...]
 
 
+def check_asked(
+    workload: Workload, cluster: Cluster, policy: Policy, *, now: int, size: int, limit_s: int, weeks: int
+) -> None:
+    """Refuse to say what could be offered where that cannot be known: before anything is compiled for it."""
+    if not 1 <= size <= cluster.processors or limit_s < 1:
+        raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
+    if not policy.makes_offers:
+        raise SettingError(f"{policy.name} makes no offers: choose dbf")
+    submit = workload.submit
+    first, last = (int(submit[0]), int(submit[-1])) if len(submit) else (0, -1)
+    if now - weeks * WEEK_S < first or now > last:
+        raise SettingError(
+            f"the workload has jobs from {first} s to {last} s: it does not have the {weeks} weeks before {now} s"
+        )
+
+
 def offers(
     workload: Workload, cluster: Cluster, policy: Policy, *, now: int, size: int, limit_s: int,
     deadlines_s: Sequence[int], weeks: int = 8, progress: Progress | None = None,
@@ -66,16 +83,8 @@ def offers(
     """What `policy` could offer a job at an instant of a workload's history. The job is taken to run to its limit.
     `progress` is called with the number of futures replayed so far: one for each week, with and without each deadline.
     """
-    if not 1 <= size <= cluster.processors or limit_s < 1:
-        raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
+    check_asked(workload, cluster, policy, now=now, size=size, limit_s=limit_s, weeks=weeks)
     submit = workload.submit
-    if not policy.makes_offers:
-        raise SettingError(f"{policy.name} makes no offers: choose dbf")
-    first, last = (int(submit[0]), int(submit[-1])) if len(submit) else (0, -1)
-    if now - weeks * WEEK_S < first or now > last:
-        raise SettingError(
-            f"the workload has jobs from {first} s to {last} s: it does not have the {weeks} weeks before {now} s"
-        )
     past = (submit > now - max(PAST_S, weeks * WEEK_S)) & (submit <= now)
     position = int(past.sum())
 
@@ -117,19 +126,25 @@ def offers(
     found = []
     for deadline_s in deadlines_s:
         made = replayed(deadline_s)
-        less = [np.delete(one.wait - other.wait, position) for one, other in zip(base, made, strict=True)]
-        sizes = [np.delete(one.workload.size, position) for one in base]
+        less = [saved(one, other, position) for one, other in zip(base, made, strict=True)]
         found.append(
             Offer(
                 deadline_s,
                 bool(len(made[0].accepted) and made[0].accepted[position] == 1),  # given now: no future changes it
-                tuple(float(seconds.sum()) for seconds in less),
-                tuple(float(np.dot(s.astype(np.float64), size)) for s, size in zip(less, sizes, strict=True)),
+                tuple(float(seconds) for seconds, _ in less),
+                tuple(float(processor_seconds) for _, processor_seconds in less),
                 tuple(float(one.wait[position]) for one in made),
             )
         )
     return Offers(
-        int(info[layout.WAITING]) - (not started), int(info[layout.RUNNING]) - started,
+        len(regular.waiting) - (not started), int(info[layout.RUNNING]) - started,
         int(regular.run.jobs[layout.PROMISED_FIRST, position]) - now,
         tuple(float(one.wait[position]) for one in base), earliest_s, tuple(found),
     )  # fmt: skip
+
+
+def saved(base: Schedule, other: Schedule, but: int) -> tuple[int, int]:
+    """What all jobs but one wait less in the other schedule: seconds, and seconds times processors. In Python integers:
+    some jobs wait less and some more, and the large numbers of both keep their last digits."""
+    less = np.delete(base.wait - other.wait, but).tolist()
+    return sum(less), sum(map(mul, less, np.delete(base.workload.size, but).tolist()))

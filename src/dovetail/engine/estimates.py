@@ -13,6 +13,7 @@ from dovetail.engine.compiled import Replay
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.learners.learner import GIVEN, Learner, new_learner
 from dovetail.model.workload import Workload
+from dovetail.names import of_user
 from dovetail.predict.base import Job, Predictor
 from dovetail.predict.registry import predictor
 
@@ -57,10 +58,12 @@ class Estimator:
         if self.predictor is None:
             return
         for number in ended.tolist():
-            self.predictor.observe(self._job(number), int(self.workload.runtime[number]))
+            with of_user(f"{self.predictor.name}.observe"):
+                self.predictor.observe(self._job(number), int(self.workload.runtime[number]))
         for number in arrived.tolist():
             job = self._job(number)
-            value = self.predictor.estimate(job)
+            with of_user(f"{self.predictor.name}.estimate"):
+                value = float(self.predictor.estimate(job))
             if not isfinite(value):
                 raise PolicyError(f"{self.predictor.name} estimates {value} for job {number}: it must be finite")
             self.learner.first[number] = max(1, min(job.limit, int(value + 0.5)))

@@ -19,7 +19,15 @@ from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
 
 _CHANGING = np.array(
-    [layout.START, layout.ARRIVE, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE, layout.AGREED]
+    [
+        layout.START,
+        layout.ARRIVE,
+        layout.PROMISED_FIRST,
+        layout.PROMISED_LAST,
+        layout.PLACE,
+        layout.AGREED,
+        layout.UNTIL,
+    ]
 )
 
 
@@ -63,7 +71,8 @@ def _start_alone(trunk: Replay, job: int) -> int:
     before = run.jobs[np.ix_(_CHANGING, touched)]
     info = run.info.copy()
     info[layout.LAST] = job + 1
-    Replay(run._replace(info=info, lists=run.lists.copy()), trunk.cap.copied(), trunk.rule, trunk.learner).advance()
+    own = run._replace(info=info, lists=run.lists.copy(), tree=run.tree.copy())
+    Replay(own, trunk.cap.copied(), trunk.rule, trunk.learner).advance()
     start = int(run.jobs[layout.START, job])
     run.jobs[np.ix_(_CHANGING, touched)] = before
     return start

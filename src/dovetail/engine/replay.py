@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf
 
 import numba
@@ -15,15 +16,17 @@ from dovetail.arrays import Floats, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
-from dovetail.engine.stepped import Stepper, asked
+from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
+from dovetail.kernels.announce import remark
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.requests import Placement, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
+from dovetail.names import of_user
 from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
 from dovetail.referee.nodes import fit_idle
@@ -63,26 +66,18 @@ def replay(
     With `charge_decisions` the CPU time of each decision is added to the waits, so many times (event by event; no two
     such replays are quite the same). `site`: powers, weather and prices, for policies that ask for them.
     """
-    if cluster is None:
-        cluster = Cluster(workload.processors)
-    policy = policy_named(policy).at(site, workload, cluster.processors)
-    estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
-    if every_s < 0:
-        raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
-    if not 0 <= charge_decisions < inf:
-        raise SettingError(f"charge_decisions={charge_decisions}: must be a number of at least 0")
-    for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
-        if wanted:
-            policy.refuse(circumstance)
-    cluster = made_ready(cluster, workload, policy)
+    policy, cluster, estimator = ready(
+        workload, policy, cluster=cluster, estimate=estimate, feedback=feedback, every_s=every_s,
+        charge_decisions=charge_decisions, site=site,
+    )  # fmt: skip
     if policy.from_record:
-        if feedback:
-            raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
         return _recorded(workload, cluster, policy, estimate, seed)
     rule = policy.rule(Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds)))
     if rule is not None and not (event_by_event or policy.timed or charge_decisions):
         whole = new_replay(workload, cluster, rule, estimator.learner, feedback=feedback, place=policy.place)
         whole.on_news = estimator.told
+        if policy.shorter:
+            whole.on_long = partial(_long_queue, policy)
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
@@ -94,6 +89,41 @@ def replay(
     rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
     made = _schedule(rows, estimator.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
     return replace(made, placement=stepper.placement, charged_s=stepper.charged_s)
+
+
+def _long_queue(policy: Policy, unlike: int) -> None:
+    remark(
+        f"{unlike:,} unlike jobs wait at once. {policy.name} plans all of them at each pass, which may take minutes:"
+        f" with {policy.shorter} it plans the first of them."
+    )
+
+
+def ready(
+    workload: Workload,
+    policy: Policy | str,
+    *,
+    cluster: Cluster | None = None,
+    estimate: Estimate = "limit",
+    feedback: bool = False,
+    every_s: int = 0,
+    charge_decisions: float = 0,
+    site: Site | None = None,
+) -> tuple[Policy, Cluster, Estimator]:
+    """What a replay begins with. Whatever cannot be replayed is refused here, before anything is compiled for it."""
+    if cluster is None:
+        cluster = Cluster(workload.processors)
+    policy = policy_named(policy).at(site, workload, cluster.processors)
+    estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
+    if every_s < 0:
+        raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")
+    if not 0 <= charge_decisions < inf:
+        raise SettingError(f"charge_decisions={charge_decisions}: must be a number of at least 0")
+    for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
+        if wanted:
+            policy.refuse(circumstance)
+    if policy.from_record and feedback:
+        raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
+    return policy, made_ready(cluster, workload, policy), estimator
 
 
 def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, seed: int) -> Schedule:
@@ -250,7 +280,8 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE],
         )  # fmt: skip
-        return asked(policy.keys, state, f"{policy.name}: its order")  # type: ignore[no-any-return]
+        with of_user(f"{policy.name}: its order"):
+            return policy.keys(state)  # type: ignore[no-any-return]
 
     return keys
 

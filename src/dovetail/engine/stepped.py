@@ -5,8 +5,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +13,7 @@ from dovetail.arrays import Ints
 from dovetail.engine.compiled import feedback_links, read_only
 from dovetail.engine.estimates import Estimator, estimator_of
 from dovetail.engine.node_occupancy import NodeUse
-from dovetail.errors import DovetailError, PolicyError
+from dovetail.errors import PolicyError
 from dovetail.kernels.learners.learner import AT_ONCE, GIVEN, observe, outlived, predicted
 from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
@@ -23,22 +21,11 @@ from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
+from dovetail.names import of_user
 from dovetail.policies.base import Policy
 
 MOST_WAKES: Final = 10_000
 """How often a policy that starts no job on an idle machine may ask to be woken, until it is taken to be stuck."""
-
-
-def asked(call: Callable[[State], Any], state: State, who: str) -> Any:
-    """What a policy answers. An error in it is told in one line, with its place: it may be of the user's own code."""
-    try:
-        return call(state)
-    except (DovetailError, ImportError, MemoryError, OSError):
-        raise
-    except Exception as error:
-        place = extract_tb(error.__traceback__)[-1]
-        where = f"{Path(place.filename).name}, line {place.lineno}"
-        raise PolicyError(f"{who} raised {type(error).__name__}: {error} ({where})") from error
 
 
 @dataclass
@@ -202,7 +189,8 @@ class Stepper:
             deadline_s=self._deadline_s, draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
-        plan = asked(self.policy.decide, state, f"{self.policy.name}.decide")
+        with of_user(f"{self.policy.name}.decide"):
+            plan = self.policy.decide(state)
         spent = self.clock() - began if self.clock is not None else 0
         if not isinstance(plan, Plan):
             raise PolicyError(f"{self.policy.name}.decide returned {type(plan).__name__}: it must return a Plan")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from dovetail.arrays import NEVER, Ints
+from dovetail.arrays import NEVER
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
 from dovetail.kernels.learners.learner import Learner, correct, learn
 from dovetail.kernels.machine.capacity import release, room
-from dovetail.kernels.passes.order import GIVEN_PER_PASS, insert, key_of
-from dovetail.kernels.passes.rule import by_arrival, decide
+from dovetail.kernels.passes.order import GIVEN_PER_PASS
+from dovetail.kernels.passes.rule import decide
+from dovetail.kernels.queue import dequeue, enqueue
 from dovetail.kernels.state import (
     AFTER,
     ARRIVE,
     ARRIVED,
-    BACK_KEY,
-    BACK_QUEUE,
+    BEHIND,
     BETWEEN,
     CHILD,
     CORRECTED,
@@ -30,7 +30,6 @@ from dovetail.kernels.state import (
     ENDED,
     ESTIMATE,
     HELD,
-    KEY,
     KEYED,
     LAST,
     NEWS_LIST,
@@ -45,22 +44,22 @@ from dovetail.kernels.state import (
     RUNNING,
     RUNTIME,
     SIBLING,
-    SIZE,
     START,
     STARTED,
     SUBMIT,
     THINK,
     TOLD,
+    UNTIL,
     WAITING,
     WAKE,
     Run,
 )
 
 # Why the replay came back.
-DONE, REACHED, NEWS, KEYS, GROW = range(5)
+DONE, REACHED, NEWS, KEYS, GROW, TREE = range(6)
 """DONE: nothing is left to happen. REACHED: the next moment is later than `until`. NEWS: jobs ended or arrived
 (listed in `news`) and the caller asked to be told before the pass. KEYS: the order's keys are the caller's, and
-are wanted for `queue` now. GROW: an array is too short for what comes next."""
+are wanted for `queue` now. GROW: an array is too short for what comes next. TREE: Run.tree is wanted."""
 
 
 @jit
@@ -74,8 +73,11 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
                 return DONE
             if now > until:
                 return REACHED
-            if not _has_room(cap, run, now):
+            most = _most_waiting(run, now)
+            if info[RUNNING] + most > run.lists.shape[1] or not room(cap, info[RUNNING], most):
                 return GROW
+            if most > rule.common.tree_above and run.tree.shape[0] == 0:
+                return TREE
             info[NOW] = now
             _ends(cap, run, now)
             _arrivals(run, now)
@@ -86,7 +88,7 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
                 return NEWS
         now = info[NOW]
         if info[PHASE] == TOLD:
-            _enqueue(run, rule, now)
+            enqueue(rule, cap, run, now)
             info[PHASE] = KEYED
             if (
                 rule.common.order == GIVEN_PER_PASS
@@ -125,11 +127,11 @@ def _next_moment(run: Run, rule: Any) -> int:
 
 
 @inner
-def _has_room(cap: Any, run: Run, now: int) -> bool:
-    """Whether all arrays are long enough for whatever this moment brings."""
+def _most_waiting(run: Run, now: int) -> int:
+    """How many jobs may wait in this moment, whatever it brings."""
     info = run.info
     last = min(run.jobs.shape[1], info[LAST])
-    most = info[WAITING] + info[HELD]
+    most = info[WAITING] + info[BEHIND] + info[HELD]
     if run.links.shape[1] > 0:
         i = 0
         while i < info[RUNNING]:  # an end may bring arrivals in the same moment
@@ -142,7 +144,7 @@ def _has_room(cap: Any, run: Run, now: int) -> bool:
     while i < last and run.jobs[SUBMIT, i] == now:
         most += 1
         i += 1
-    return info[RUNNING] + most <= run.lists.shape[1] and room(cap, info[RUNNING], most)
+    return most
 
 
 @inner
@@ -192,36 +194,17 @@ def _arrivals(run: Run, now: int) -> None:
 
 
 @inner
-def _enqueue(run: Run, rule: Any, now: int) -> None:
-    """Put the jobs that arrived into the queue; their estimates are known by now."""
-    info = run.info
-    unsorted = by_arrival(rule)
-    for i in range(info[ENDED], info[ENDED] + info[ARRIVED]):
-        job = run.lists[NEWS_LIST, i]
-        n = info[WAITING]
-        info[WAITING] = n + 1
-        if unsorted:
-            run.lists[QUEUE, n] = job
-            continue
-        size, estimate = run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
-        run.keys[KEY, job] = key_of(rule.common.order, now, size, estimate, now, run.keys[KEY, job])
-        insert(run.lists[QUEUE], n, job, run.keys[KEY])
-        if rule.common.backfill >= 0:
-            run.keys[BACK_KEY, job] = key_of(rule.common.backfill, now, size, estimate, now, run.keys[BACK_KEY, job])
-            insert(run.lists[BACK_QUEUE], n, job, run.keys[BACK_KEY])
-
-
-@inner
 def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
     """Let the chosen jobs run, and take them out of the queues."""
     info = run.info
     if rule.common.keep_expected:
         for i in range(info[WAITING]):
-            job = run.lists[QUEUE, i]
-            if run.jobs[PLACE, job] > now:
-                run.jobs[PROMISED_LAST, job] = run.jobs[PLACE, job]
-                if run.jobs[PROMISED_FIRST, job] < 0:
-                    run.jobs[PROMISED_FIRST, job] = run.jobs[PLACE, job]
+            first = run.lists[QUEUE, i]
+            for job in range(first, run.jobs[UNTIL, first]):
+                if run.jobs[PLACE, job] > now:
+                    run.jobs[PROMISED_LAST, job] = run.jobs[PLACE, job]
+                    if run.jobs[PROMISED_FIRST, job] < 0:
+                        run.jobs[PROMISED_FIRST, job] = run.jobs[PLACE, job]
     if n_started == 0:
         return
     for i in range(n_started):
@@ -231,21 +214,4 @@ def _carry_out(run: Run, rule: Any, n_started: int, now: int) -> None:
             run.jobs[PROMISED_LAST, job] = now
         info[RUNNING] = push(run.lists[END_AT], run.lists[END_JOB], info[RUNNING], now + run.jobs[RUNTIME, job], job)
         info[DUE] = min(info[DUE], now + run.jobs[ESTIMATE, job])
-    n = info[WAITING]
-    _compact(run.lists[QUEUE], n, run.jobs[START])
-    if rule.common.backfill >= 0 and not by_arrival(rule):
-        _compact(run.lists[BACK_QUEUE], n, run.jobs[START])
-    info[WAITING] = n - n_started
-
-
-@inner
-def _compact(queue: Ints, n: int, start: Ints) -> None:
-    """Take the started jobs out of a queue."""
-    m = 0
-    while m < n and start[queue[m]] < 0:
-        m += 1
-    for i in range(m + 1, n):
-        job = queue[i]
-        if start[job] < 0:
-            queue[m] = job
-            m += 1
+    dequeue(rule, run, n_started)

@@ -10,6 +10,7 @@ from typing import Any
 
 from numba.core import event
 
+from dovetail.errors import InputError
 from dovetail.kernels import announce
 from dovetail.kernels.kept import Kept, write
 from dovetail.kernels.shipped import Shipped
@@ -74,7 +75,7 @@ class Watch(event.Listener):
         path = self.folder / _FUNCTIONS
         try:
             write(path, json.dumps(_read(path) | {self._part: self._done}, indent=1, sort_keys=True).encode())
-        except OSError:
+        except InputError:
             return  # who cannot keep this cannot keep the kernel, which has been said
 
 

@@ -15,6 +15,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.kernels.one_pass import step
+from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
 from dovetail.model.cluster import Cluster, PowerCap
@@ -43,6 +44,23 @@ PLACE: Final[Kind] = choice(*PLACES)
 def place_setting(default: str = "best") -> Any:
     """The setting of policies that can say which nodes a job gets."""
     return setting(default, "which nodes a job gets, where nodes are known", PLACE)
+
+
+_DEPTH: Final[Kind] = Kind(
+    lambda text: int(text) if text.isdigit() else text,
+    "must be all, or a number of jobs of at least 1",
+    lambda depth: depth == "all" or (isinstance(depth, int) and 1 <= depth < ALL),
+)
+
+
+def depth_setting() -> Any:
+    """The setting of policies that plan for the whole queue, or for the first of it."""
+    return setting("all", "how many blocked jobs are planned, the first of the queue; others only start", _DEPTH)
+
+
+def counted(depth: int | str) -> int:
+    """A depth as the kernels count it."""
+    return ALL if depth == "all" else int(depth)
 
 
 if TYPE_CHECKING:
@@ -122,6 +140,12 @@ class Policy(ABC):
         return {}
 
     @declared
+    def shorter(self) -> str:
+        """The setting that would keep passes short, where each plans all that waits: its time grows with the square of
+        a queue of unlike jobs. Empty: it is set, or not needed."""
+        return ""
+
+    @declared
     def static_keys(self) -> bool:
         """`keys` are asked for once, for all jobs, before the replay begins."""
         return False
@@ -180,11 +204,14 @@ class RulePolicy(Policy):
     @abstractmethod
     def rule(self, asked: Asked = AS_USUAL) -> Any: ...
 
-    def common(self, asked: Asked, order: int, backfill: int = -1, starve_s: int = NEVER, keep: bool = False) -> Common:
+    def common(
+        self, asked: Asked, order: int, backfill: int = -1, starve_s: int = NEVER, keep: bool = False,
+        groups: bool = False, tree_above: int = NEVER,
+    ) -> Common:  # fmt: skip
         """What all rules share, as a replay asks for it."""
         if asked.every_s:
             self.refuse("every")
-        return Common(order, backfill, starve_s, asked.every_s, asked.stop_for_news, keep, 0)
+        return Common(order, backfill, starve_s, asked.every_s, asked.stop_for_news, keep, 0, groups, tree_above)
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:
         """Which starts of the standing plan are in the machine's plan when a pass begins. None for policies that make
@@ -274,6 +301,7 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     jobs[layout.ESTIMATE] = state.estimate[here]
     jobs[layout.START] = state.start[here]
     jobs[layout.SEEN] = 0
+    jobs[layout.UNTIL], jobs[layout.NUMBER] = np.arange(1, n + 1), here
     if len(state.deadline_s):
         jobs[layout.DEADLINE] = state.deadline_s[here]
     agreed = state.standing.deadlines
@@ -289,6 +317,7 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     info[layout.WAITING], info[layout.RUNNING] = waiting, running
     info[layout.CORRECTED] = len(state.corrected) > 0
     info[layout.ENDED], info[layout.ARRIVED] = len(state.ended), len(state.arrived)
+    info[layout.JOINED] = len(state.arrived)
     lists = np.zeros((layout.LIST_ROWS, max(n, 1)), np.int64)
     lists[layout.QUEUE, :waiting] = np.arange(waiting)
     lists[layout.END_JOB, :running] = np.arange(waiting, waiting + running)

@@ -13,7 +13,17 @@ from dovetail.kernels.passes.order import CODES
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import choice, setting
-from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, wake_of, written
+from dovetail.policies.base import (
+    AS_USUAL,
+    KEEPS_PLAN,
+    Asked,
+    Policy,
+    RulePolicy,
+    counted,
+    depth_setting,
+    wake_of,
+    written,
+)
 
 
 @dataclass(frozen=True)
@@ -22,9 +32,12 @@ class Conservative(RulePolicy):
 
     `sweep`: "once" a moment in submit order, after "each-end", "repeat" until nothing moves, once "by-start" in the
     order of the promised starts, once with "start-now" for jobs that can start at once only, or "none".
+    `depth`: only so many of those that cannot start at once, the first in order of arrival, are promised a start; the
+    others start where they fit beside these.
     """
 
     sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*SWEEPS))
+    depth: int | str = depth_setting()
     name: str = "conservative"
     keeps_promises = True
     cannot: ClassVar[Mapping[str, str]] = {
@@ -32,14 +45,19 @@ class Conservative(RulePolicy):
         "every": "promises starts to the second: it cannot run with --every",
     }
 
+    @property
+    def shorter(self) -> str:
+        return "depth=1000" if self.depth == "all" else ""
+
     def rule(self, asked: Asked = AS_USUAL) -> ConservativeRule:
-        return ConservativeRule(self.common(asked, CODES["fcfs"]), SWEEPS[self.sweep], asked.bounded)
+        groups = self.depth == "all" and asked.bounded and self.sweep != "by-start"
+        common = self.common(asked, CODES["fcfs"], groups=groups)
+        return ConservativeRule(common, SWEEPS[self.sweep], asked.bounded, counted(self.depth))
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:
         return standing.promised
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
-        run.jobs[layout.PROMISED_LAST, starts] = state.now
         promised = written(state, run, layout.PROMISED_LAST)
         return Plan(state.waiting[starts].tolist(), promised=promised, wake=wake_of(run))
 

@@ -14,7 +14,17 @@ from dovetail.kernels.passes.order import CODES
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import choice, setting, yes_or_no
-from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, agreed, wake_of
+from dovetail.policies.base import (
+    AS_USUAL,
+    KEEPS_PLAN,
+    Asked,
+    Policy,
+    RulePolicy,
+    agreed,
+    counted,
+    depth_setting,
+    wake_of,
+)
 
 _SWEEPS: Final = ("once", "start-now", "none")
 
@@ -26,6 +36,8 @@ class DeadlineBackfilling(RulePolicy):
     guard: bool = setting(True, "no accepted deadline is broken while estimates are upper bounds", yes_or_no())
     """Without, it is Algorithm 1 as printed."""
     sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*_SWEEPS))
+    depth: int | str = depth_setting()
+    """Counts jobs without a deadline; one with a deadline is always answered on arrival."""
     name: str = "dbf"
     keeps_promises = True
     makes_offers: ClassVar[bool] = True
@@ -34,8 +46,13 @@ class DeadlineBackfilling(RulePolicy):
         "every": "promises starts to the second: it cannot run with --every",
     }
 
+    @property
+    def shorter(self) -> str:
+        return "depth=1000" if self.depth == "all" else ""
+
     def rule(self, asked: Asked = AS_USUAL) -> DeadlineRule:
-        return DeadlineRule(self.common(asked, CODES["fcfs"]), self.guard, SWEEPS[self.sweep], asked.bounded)
+        common = self.common(asked, CODES["fcfs"], groups=self.depth == "all" and asked.bounded)
+        return DeadlineRule(common, self.guard, SWEEPS[self.sweep], asked.bounded, counted(self.depth))
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:
         return {**standing.expected, **standing.promised}
@@ -46,7 +63,8 @@ class DeadlineBackfilling(RulePolicy):
         expected: dict[int, int] = {}
         rows = run.jobs[[layout.PROMISED_LAST, layout.AGREED]].T.tolist()
         for job, (at, answer) in zip(state.waiting.tolist(), rows, strict=False):
-            (expected if answer == layout.TENTATIVE else promised)[job] = at
+            if at >= 0:
+                (expected if answer == layout.TENTATIVE else promised)[job] = at
         return Plan(state.waiting[starts].tolist(), promised, expected, agreed(state, run), wake=wake_of(run))
 
 

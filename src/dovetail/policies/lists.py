@@ -24,6 +24,9 @@ from dovetail.units import MOST_SECONDS
 ORDERS: Final = tuple(name for name in CODES if not name.startswith("given"))
 """Names of the built-in orders; docs/policies.md has their formulas."""
 
+TREE_ABOVE = 1000
+"""Entries of the queue above which a tree finds what fits (kernels/queue.py)."""
+
 MOST_SLACK: Final = 1_000_000
 """Largest factor of relaxed backfilling."""
 
@@ -37,7 +40,7 @@ def _order(text: str) -> Any:
     if found is None:
         return text
     order = load(*found)
-    if not callable(order):
+    if isinstance(order, type) or not callable(order):
         raise PolicyError(f"{found[0]}: {found[1]} is not a function: an order is one of the state")
     return order
 
@@ -94,6 +97,10 @@ class ListPolicy(RulePolicy):
         return {"nodes": pushes} if self.keeps_promises else {}
 
     @property
+    def shorter(self) -> str:
+        return "reserve=1000" if self.reserve == "all" else ""
+
+    @property
     def depth(self) -> int:
         """The reservation depth as the kernels count it."""
         if self.reserve == "strict":
@@ -108,10 +115,14 @@ class ListPolicy(RulePolicy):
         if self.depth in (STRICT, ALL):  # there is no rest after the last reservation
             backfill = -1
         starve = NEVER if self.starve_s is None else self.starve_s
-        common = self.common(asked, order, backfill, starve, asked.keep)
+        moving = starve < NEVER or order in MOVING
+        # The tree is for one reservation at most; on nodes it would find too many that do not fit.
+        tree = self.depth in (0, 1) and not (moving or backfill in MOVING or asked.keep or asked.nodes)
+        tree = tree and not self.keeps_promises
+        groups = order != CODES["given-per-pass"] and not self.keeps_promises
+        common = self.common(asked, order, backfill, starve, asked.keep, groups, TREE_ABOVE if tree else NEVER)
         if self.keeps_promises:
             return SlackRule(common, self.depth, float(self.relax), float(self.slack))
-        moving = starve < NEVER or order in MOVING
         # On nodes a new plan has the same instants as one that was kept, but not the same nodes.
         anew = moving or asked.every_s or asked.stop_for_news or asked.keep or asked.nodes
         return ListRule(common, self.depth, asked.bounded and self.depth == ALL and not anew)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.planner.plan import PlanRule
@@ -37,6 +37,8 @@ from dovetail.policies.base import (
     Policy,
     RulePolicy,
     agreed,
+    counted,
+    depth_setting,
     place_setting,
     wake_of,
     written,
@@ -56,6 +58,8 @@ PATIENT: Final[dict[str, Any]] = {**PLANNED["af"], "patient": 0.1}
 """The settings of plan-deadline."""
 MOST_FORESIGHT: Final = 256
 OBJECTIVE: Final = Kind(str, "must be an objective: af, awf+0.1*p2sf, ...")
+GROUPS_ABOVE = 1000
+"""Where more jobs wait than this, arrays are planned as groups."""
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: this many decodes tell how long one takes."""
 
@@ -66,10 +70,11 @@ class Planner(RulePolicy):
 
     `objective` is what the plan minimises, with estimates for run times. `decodes` is the budget of one pass in plans
     tried; `ms` one in milliseconds instead, for live use. `window` jobs are arranged; what waits beyond them is placed
-    after, by a list order. `foresight` jobs that may come, copies of the last that came, are planned for and never
-    started. `starve_s` bounds how long a job may be passed over: the nearer a wait comes to it the more it counts, and
-    from then on the job comes first, in order of arrival; None: no bound. `hot` and `cold` are the temperatures of the
-    annealing, in mean costs of a job.
+    after, by a list order. `depth`: only so many jobs, the first in order of arrival, are in the plan; those behind
+    start where they fit beside it. `foresight` jobs that may come, copies of the last that came, are planned for and
+    never started. `starve_s` bounds how long a job may be passed over: the nearer a wait comes to it the more it
+    counts, and from then on the job comes first, in order of arrival; None: no bound. `hot` and `cold` are the
+    temperatures of the annealing, in mean costs of a job.
 
     With `patient`, promises are kept: deadlines that were accepted, and that any other job starts no later than it was
     first planned to. A job with an accepted deadline weighs `patient` in the objective, and the bound on waits is a
@@ -89,6 +94,7 @@ class Planner(RulePolicy):
     hot: float = setting(HOT, "temperature at the start of the annealing, in mean costs of a job", HEAT)
     cold: float = setting(COLD, "temperature at its end", HEAT)
     patient: float | None = setting(None, "what a job with an accepted deadline counts; keeps promises", number(0, 1))
+    depth: int | str = depth_setting()
     place: str = place_setting()
     name: str = "plan"
 
@@ -110,6 +116,10 @@ class Planner(RulePolicy):
     def cannot(self) -> Mapping[str, str]:
         second = "promises starts to the second: it cannot run with --every"
         return {"nodes": KEEPS_PLAN, "every": second} if self.keeps_promises else {}
+
+    @property
+    def shorter(self) -> str:
+        return "depth=100" if self.depth == "all" else ""
 
     def weigh(self, state: State) -> Any:
         """What a second of wait counts for each of the waiting jobs; 1 unless a subclass says otherwise."""
@@ -134,10 +144,12 @@ class Planner(RulePolicy):
     def rule(self, asked: Asked = AS_USUAL) -> PlanRule:
         if asked.every_s:
             self.refuse("every")
+        groups = self.depth == "all" and not (self.keeps_promises or self.static_keys)
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=asked.every_s,
             stop_for_news=asked.stop_for_news, seed=asked.seed, patient=-1.0 if self.patient is None else self.patient,
+            depth=counted(self.depth), groups_above=GROUPS_ABOVE if groups else NEVER,
         )  # fmt: skip
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:

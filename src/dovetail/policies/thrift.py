@@ -19,6 +19,7 @@ from dovetail.model.workload import Workload
 from dovetail.names import choice, duration, number, setting, whole
 from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy
 from dovetail.policies.energy_planner import MOST_PRICE, PLANS_AHEAD, YEAR_S, foreseen
+from dovetail.policies.lists import ORDERS
 from dovetail.units import DAY_S
 
 
@@ -35,7 +36,7 @@ class Thrift(RulePolicy):
     wait: float = setting(1.0, "what an hour of one job's wait costs, in currency or kg of CO2", number(0, MOST_PRICE))
     hold_s: int = setting(DAY_S, "no job is held longer than this after its arrival", duration(0, YEAR_S))
     window: int = setting(50, "jobs of a pass that may wait for a cheap hour", whole(0, 10**9, "jobs"))
-    order: str = setting("fcfs", "order of the queue", choice(*CODES))
+    order: str = setting("fcfs", "order of the queue", choice(*ORDERS))
     name: str = "thrift"
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
     needs_site: ClassVar[bool] = True

@@ -453,6 +453,7 @@ answers(
     prolong=_prolong,
     shadow=_shadow,
     beside=_beside,
+    spare_beside=_spare,
     take_beside=_take_beside,
     open_plan=_open_plan,
     earliest_fit=earliest_fit,

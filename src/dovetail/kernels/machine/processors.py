@@ -23,6 +23,8 @@ from dovetail.kernels.machine.timeline import (
     copy,
     earliest,
     entries_most,
+    first_enough,
+    first_short,
     free_at,
     give_back,
     holds,
@@ -139,6 +141,11 @@ def _beside(cap: Counted, job: int, end: int, shadow: int) -> bool:
 
 
 @inner
+def _spare_beside(cap: Counted) -> int:
+    return cap.free[len(cap.running.width)]
+
+
+@inner
 def _take_beside(cap: Counted, job: int) -> None:
     k_n = len(cap.running.width)
     for k in range(k_n):
@@ -166,6 +173,16 @@ def _earliest_fit(cap: Counted, job: int, at: int, length: int) -> int:
 @inner
 def _fits_plan(cap: Counted, job: int, at: int, length: int) -> bool:
     return holds(cap.plan, at, at + length, cap.need, job * len(cap.running.width))
+
+
+@inner
+def _next_room(cap: Counted, job: int, at: int) -> int:
+    return first_enough(cap.plan, at, cap.need, job * len(cap.running.width))
+
+
+@inner
+def _next_lack(cap: Counted, job: int, at: int) -> int:
+    return first_short(cap.plan, at, cap.need, job * len(cap.running.width))
 
 
 @inner
@@ -215,10 +232,13 @@ answers(
     prolong=_prolong,
     shadow=_shadow,
     beside=_beside,
+    spare_beside=_spare_beside,
     take_beside=_take_beside,
     open_plan=_open_plan,
     earliest_fit=_earliest_fit,
     fits_plan=_fits_plan,
+    next_room=_next_room,
+    next_lack=_next_lack,
     reserve=_reserve,
     unreserve=_unreserve,
     advance_plan=_advance_plan,

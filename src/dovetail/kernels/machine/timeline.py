@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner, jit
 
 LEAF = 64
@@ -479,6 +479,22 @@ def _next_short(p: Profile, pos: int, i: int, need: Ints, offset: int, end: int)
             pos += skip
         if pos >= n or m[_row(p, pos) + FIRST] >= end:
             return -1, 0
+
+
+@inner
+def first_enough(p: Profile, at: int, need: Ints, offset: int) -> int:
+    """The first instant from `at` on when need[offset:offset+K] is free; -1 if never."""
+    pos = _find_row(p, at)
+    pos, i = _next_enough(p, pos, _find_entry(p, p.mem[_row(p, pos)], at), need, offset)
+    return max(at, p.mem[p.mem[_row(p, pos)] + i]) if pos >= 0 else -1
+
+
+@inner
+def first_short(p: Profile, at: int, need: Ints, offset: int) -> int:
+    """The first instant from `at` on when it is not; NEVER if it always is."""
+    pos = _find_row(p, at)
+    pos, i = _next_short(p, pos, _find_entry(p, p.mem[_row(p, pos)], at), need, offset, NEVER)
+    return max(at, p.mem[p.mem[_row(p, pos)] + i]) if pos >= 0 else NEVER
 
 
 @inner

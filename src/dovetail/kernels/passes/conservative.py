@@ -2,7 +2,10 @@
 
 The plan (what runs and what is promised) is kept from pass to pass; `promised` holds the start of each waiting
 job. When capacity comes back early, the plan is compressed by a sweep: each waiting job is taken out and put back
-at its earliest fit with all others fixed.
+at its earliest fit with all others fixed. Alike jobs, an entry of the queue, stand in the order of their places.
+
+With a depth, only so many of the jobs that cannot start, the first of the queue, are promised a start. The others start
+where they fit beside all that is promised.
 """
 
 from __future__ import annotations
@@ -13,17 +16,30 @@ import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import advance_plan, earliest_fit, open_plan, reserve, start, unreserve
+from dovetail.kernels.machine.capacity import (
+    advance_plan,
+    earliest_fit,
+    fits_now,
+    fits_plan,
+    next_lack,
+    next_room,
+    open_plan,
+    reserve,
+    spare,
+    start,
+    unreserve,
+)
+from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.order import sort_by_key
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
-    ARRIVED,
     BACK_KEY,
     CORRECTED,
     END_JOB,
     ENDED,
     ESTIMATE,
+    JOINED,
     NEWS_LIST,
     ORDER,
     PROMISED_FIRST,
@@ -33,6 +49,7 @@ from dovetail.kernels.state import (
     SPARE,
     START,
     STARTED,
+    UNTIL,
     WAITING,
     Run,
     wake_at_next,
@@ -54,15 +71,24 @@ class ConservativeRule(NamedTuple):
     sweep: int
     bounded: bool
     """Estimates are upper bounds of the run times: no running job can outlive one."""
+    depth: int
+    """This many blocked jobs are promised a start; entries of more than one job want all to be."""
 
 
 @inner
-def sweep(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints, only_now: bool) -> bool:
+def sweep(cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, n: int, promised: Ints, only_now: bool) -> bool:
     """One compression in the order given. Returns whether a promise moved. `only_now`: a job that cannot start at once
     stays where it is."""
     moved = False
     for i in range(n):
         job = queue[i]
+        if until[job] > job + 1:
+            last, length = until[job] - 1, estimate[job]
+            if only_now:
+                moved = _start_alike(cap, now, length, job, last, promised) or moved
+            else:
+                moved = _sweep_alike(cap, now, length, job, last, promised) or moved
+            continue
         old = promised[job]
         unreserve(cap, job, old, estimate[job])
         at = earliest_fit(cap, job, now, estimate[job])
@@ -76,20 +102,77 @@ def sweep(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Int
 
 
 @inner
+def _sweep_alike(cap: Any, now: int, length: int, first: int, last: int, promised: Ints) -> bool:
+    """A sweep over the jobs first..last, which are alike and stand in the order of their places.
+
+    One by one, a job would go to the begin of the first hole that is long enough, or of the hole just before its own
+    place; the next one would then go to the place that it has left, and so on. In the end the place of the last of them
+    is free, and all the others are taken: so that place alone is moved to the hole. A hole that is too short is of use
+    to those that start in it or at its end; one that is long enough, to all behind it.
+    """
+    moved = False
+    at = now
+    while True:
+        begin = next_room(cap, first, at)
+        if begin >= promised[last]:
+            return moved
+        end = next_lack(cap, first, begin)
+        job = last
+        if end - begin < length:  # the last of them that starts by its end
+            low, high = first - 1, last + 1
+            while high - low > 1:
+                mid = (low + high) >> 1
+                if promised[mid] <= end:
+                    low = mid
+                else:
+                    high = mid
+            job = low
+        if job < first or promised[job] <= begin:
+            at = end
+            continue
+        unreserve(cap, first, promised[job], length)
+        reserve(cap, first, begin, length)
+        while job > first and promised[job - 1] > begin:
+            promised[job] = promised[job - 1]
+            job -= 1
+        promised[job] = begin
+        moved = True
+        at = begin
+
+
+@inner
+def _start_alike(cap: Any, now: int, length: int, first: int, last: int, promised: Ints) -> bool:
+    """A sweep over alike jobs that moves a job only if it can start at once: where one cannot, none behind it can."""
+    moved = False
+    for job in range(first, last + 1):
+        old = promised[job]
+        if old == now:
+            continue
+        unreserve(cap, job, old, length)
+        if earliest_fit(cap, job, now, length) > now:
+            reserve(cap, job, old, length)
+            break
+        reserve(cap, job, now, length)
+        promised[job] = now
+        moved = True
+    return moved
+
+
+@inner
 def compress(
-    cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints, how: int, key: Floats, order: Ints,
-    spare: Ints,
+    cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, n: int, promised: Ints, how: int, key: Floats,
+    order: Ints, spare: Ints,
 ) -> None:  # fmt: skip
     """Sweep as the setting says. `queue` is in submit order; `key` (by job), `order`, `spare` are working space."""
     if how == NONE:
         return
     if how == BY_START:
         _by_promise(queue, n, promised, key, order, spare)
-        sweep(cap, now, estimate, order, n, promised, False)
+        sweep(cap, now, estimate, until, order, n, promised, False)
         return
-    again = sweep(cap, now, estimate, queue, n, promised, how == START_NOW)
+    again = sweep(cap, now, estimate, until, queue, n, promised, how == START_NOW)
     while again and how == REPEAT:
-        again = sweep(cap, now, estimate, queue, n, promised, False)
+        again = sweep(cap, now, estimate, until, queue, n, promised, False)
 
 
 @inner
@@ -122,22 +205,52 @@ def rebuild(
 
 
 @inner
-def promise(cap: Any, now: int, estimate: Ints, job: int, promised: Ints) -> None:
-    """Give a job that arrives the earliest start that moves nobody."""
-    promised[job] = earliest_fit(cap, job, now, estimate[job])
+def promise(cap: Any, at: int, estimate: Ints, job: int, promised: Ints) -> None:
+    """Give a job the earliest start, from an instant on, that moves nobody."""
+    promised[job] = earliest_fit(cap, job, at, estimate[job])
     reserve(cap, job, promised[job], estimate[job])
 
 
 @inner
-def start_due(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised: Ints, started: Ints) -> int:
+def promise_entry(cap: Any, now: int, estimate: Ints, until: Ints, first: int, promised: Ints, told: Ints) -> None:
+    """Give all jobs of an entry their starts, and write down that they were told (`told`)."""
+    at = now
+    for job in range(first, until[first]):
+        promise(cap, at, estimate, job, promised)
+        at = told[job] = promised[job]  # the next one, which needs the same, fits no earlier
+
+
+@inner
+def start_due(
+    cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, n: int, promised: Ints, started: Ints
+) -> int:
     """Start the jobs that were promised this instant. Returns how many."""
     n_started = 0
     advance_plan(cap, now)
     for i in range(n):
         job = queue[i]
-        if promised[job] == now:
+        last = until[job]
+        while job < last and promised[job] == now:
             start(cap, job, now, now + estimate[job])
             started[n_started] = job
+            n_started += 1
+            job += 1
+    return n_started
+
+
+@inner
+def start_beside(cap: Any, run: Run, now: int, first: int, planned: Ints, n_started: int) -> int:
+    """Of the jobs from position `first` of the queue on that are not planned (`planned`, by job, is below 0), start
+    what fits beside all that are. Returns how many have started in all."""
+    for i in range(first, run.info[WAITING]):
+        if spare(cap) == 0:
+            break
+        job = run.lists[QUEUE, i]
+        length = run.jobs[ESTIMATE, job]
+        if planned[job] < 0 and fits_now(cap, job) and fits_plan(cap, job, now, length):
+            reserve(cap, job, now, length)
+            start(cap, job, now, now + length)
+            run.lists[STARTED, n_started] = job
             n_started += 1
     return n_started
 
@@ -145,8 +258,8 @@ def start_due(cap: Any, now: int, estimate: Ints, queue: Ints, n: int, promised:
 @inner
 def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> None:
     compress(
-        cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], rule.sweep, run.keys[BACK_KEY],
-        run.lists[ORDER], run.lists[SPARE],
+        cap, now, run.jobs[ESTIMATE], run.jobs[UNTIL], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], rule.sweep,
+        run.keys[BACK_KEY], run.lists[ORDER], run.lists[SPARE],
     )  # fmt: skip
 
 
@@ -160,43 +273,41 @@ def outdated(run: Run, now: int, n: int) -> bool:
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
             return True
     for i in range(n):
-        if run.jobs[PROMISED_LAST, run.lists[QUEUE, i]] < now:
+        if 0 <= run.jobs[PROMISED_LAST, run.lists[QUEUE, i]] < now:
             return True
     return False
 
 
 @inner
 def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -> int:
-    info = run.info
-    n = info[WAITING] - info[ARRIVED]  # the queue is in order of arrival: the new ones stand last
+    info, estimate, until = run.info, run.jobs[ESTIMATE], run.jobs[UNTIL]
+    queue, promised = run.lists[QUEUE], run.jobs[PROMISED_LAST]
+    n = info[WAITING] - info[JOINED]  # the queue is in order of arrival: the new ones stand last
+    if rule.depth < ALL:
+        n = 0
+        while n < info[WAITING] and promised[queue[n]] >= 0:
+            n += 1
     if not rule.bounded and outdated(run, now, n):
-        rebuild(
-            cap, now, run.jobs[ESTIMATE], run.lists[QUEUE], n, run.jobs[PROMISED_LAST], run.keys[BACK_KEY],
-            run.lists[ORDER], run.lists[SPARE],
-        )  # fmt: skip
+        rebuild(cap, now, estimate, queue, n, promised, run.keys[BACK_KEY], run.lists[ORDER], run.lists[SPARE])
     else:
         for i in range(info[ENDED]):
             job = run.lists[NEWS_LIST, i]
-            end = run.jobs[START, job] + run.jobs[ESTIMATE, job]
+            end = run.jobs[START, job] + estimate[job]
             if end > now:
                 unreserve(cap, job, now, end - now)
             if rule.sweep == EACH_END or i == info[ENDED] - 1:
                 _compress(rule, cap, run, now, n)
-    for i in range(n, info[WAITING]):
-        job = run.lists[QUEUE, i]
-        promise(cap, now, run.jobs[ESTIMATE], job, run.jobs[PROMISED_LAST])
-        run.jobs[PROMISED_FIRST, job] = run.jobs[PROMISED_LAST, job]
+    blocked = 0
+    for i in range(n if rule.depth < ALL else 0):
+        blocked += promised[queue[i]] > now
+    while n < info[WAITING] and blocked < rule.depth:
+        promise_entry(cap, now, estimate, until, queue[n], promised, run.jobs[PROMISED_FIRST])
+        blocked += promised[queue[n]] > now
+        n += 1
     if rule.sweep == START_NOW or rule.sweep == NONE:  # a promised start may be at an instant at which nobody ends
-        wake_at_next(run, now, run.jobs[PROMISED_LAST], rule.bounded)
-    return start_due(
-        cap,
-        now,
-        run.jobs[ESTIMATE],
-        run.lists[QUEUE],
-        info[WAITING],
-        run.jobs[PROMISED_LAST],
-        run.lists[STARTED],
-    )
+        wake_at_next(run, now, promised, rule.bounded)
+    n_started = start_due(cap, now, estimate, until, queue, n, promised, run.lists[STARTED])
+    return start_beside(cap, run, now, n, promised, n_started)
 
 
 answers(ConservativeRule, decide=_decide_conservative)

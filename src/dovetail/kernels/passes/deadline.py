@@ -3,16 +3,31 @@
 On top of conservative backfilling. Waiting jobs are firm or tentative (AGREED). A firm one keeps its start, which only
 moves earlier. A tentative one has been promised an end: its start may move, both ways, whenever a regular job comes.
 PROMISED_LAST is where each of them stands in the plan; PROMISED_FIRST is that of the firm ones when they became so.
+A depth counts jobs without a deadline: one with a deadline is always in the plan.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import reserve, unreserve
-from dovetail.kernels.passes.conservative import NONE, START_NOW, outdated, promise, rebuild, start_due, sweep
+from dovetail.kernels.passes.conservative import (
+    NONE,
+    START_NOW,
+    outdated,
+    promise,
+    promise_entry,
+    rebuild,
+    start_beside,
+    start_due,
+    sweep,
+)
+from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
+from dovetail.kernels.queue import one_by_one
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
     AGREED,
@@ -23,6 +38,7 @@ from dovetail.kernels.state import (
     ENDED,
     ESTIMATE,
     FIRM,
+    JOINED,
     NEWS_LIST,
     ORDER,
     PROMISED_FIRST,
@@ -32,13 +48,17 @@ from dovetail.kernels.state import (
     SEEN,
     SPARE,
     SPARE_2,
+    SPARE_3,
     START,
     STARTED,
     TENTATIVE,
+    UNTIL,
     WAITING,
     Run,
     wake_at_next,
 )
+
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 
 class DeadlineRule(NamedTuple):
@@ -50,6 +70,8 @@ class DeadlineRule(NamedTuple):
     sweep: int
     """ONCE, START_NOW or NONE of conservative.py."""
     bounded: bool
+    depth: int
+    """As that of conservative.py."""
 
 
 @inner
@@ -108,7 +130,7 @@ def _last_late(run: Run, k: int) -> int:
 @inner
 def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> None:
     """Algorithm 1: a regular job gets the earliest start beside the firm jobs. The tentative ones, among the first
-    `before` of the queue, make room. Those who would then be late go before it, and become firm.
+    `before` entries of the queue, make room. Those who would then be late go before it, and become firm.
 
     As printed, the last repair may leave somebody late. With `guard` the tentative jobs then stay where they were, and
     the job goes around them.
@@ -161,21 +183,39 @@ def _compress(cap: Any, run: Run, now: int, n: int, how: int) -> None:
     for of_these in (False, True):
         for i in range(n):
             job = run.lists[QUEUE, i]
-            if (run.jobs[AGREED, job] == TENTATIVE) == of_these:
+            if run.jobs[PROMISED_LAST, job] >= 0 and (run.jobs[AGREED, job] == TENTATIVE) == of_these:
                 order[m] = job
                 m += 1
-    sweep(cap, now, run.jobs[ESTIMATE], order, n, run.jobs[PROMISED_LAST], how == START_NOW)
+    sweep(cap, now, run.jobs[ESTIMATE], run.jobs[UNTIL], order, m, run.jobs[PROMISED_LAST], how == START_NOW)
+
+
+@inner
+def _rebuild(cap: Any, run: Run, now: int, n: int) -> None:
+    planned = run.lists[SPARE_3]
+    m = 0
+    for i in range(n):
+        if run.jobs[PROMISED_LAST, run.lists[QUEUE, i]] >= 0:
+            planned[m] = run.lists[QUEUE, i]
+            m += 1
+    rebuild(
+        cap, now, run.jobs[ESTIMATE], planned, m, run.jobs[PROMISED_LAST], run.keys[BACK_KEY], run.lists[ORDER],
+        run.lists[SPARE],
+    )  # fmt: skip
 
 
 @inner
 def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
-    info, jobs = run.info, run.jobs
-    n = info[WAITING] - info[ARRIVED]  # the queue is in order of arrival: the new ones stand last
+    info, jobs, queue = run.info, run.jobs, run.lists[QUEUE]
+    n = info[WAITING] - info[JOINED]  # the queue is in order of arrival: the new ones stand last
+    tentative, due = False, False
+    for i in range(n):
+        tentative = tentative or jobs[AGREED, queue[i]] == TENTATIVE
+    for i in range(n, info[WAITING]):
+        due = due or jobs[DEADLINE, queue[i]] >= 0
+    if (tentative or due) and info[JOINED] < info[ARRIVED]:  # they may come to stand between jobs that are alike
+        one_by_one(run)
     if not rule.bounded and outdated(run, now, n):
-        rebuild(
-            cap, now, jobs[ESTIMATE], run.lists[QUEUE], n, jobs[PROMISED_LAST], run.keys[BACK_KEY], run.lists[ORDER],
-            run.lists[SPARE],
-        )  # fmt: skip
+        _rebuild(cap, run, now, n)
     elif info[ENDED] > 0:
         for i in range(info[ENDED]):
             job = run.lists[NEWS_LIST, i]
@@ -183,19 +223,32 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
             if end > now:
                 unreserve(cap, job, now, end - now)
         _compress(cap, run, now, n, rule.sweep)
-    for i in range(n, info[WAITING]):
-        job = run.lists[QUEUE, i]
+    blocked = 0
+    for i in range(n if rule.depth < ALL else 0):
+        blocked += jobs[DEADLINE, queue[i]] < 0 and jobs[PROMISED_LAST, queue[i]] > now
+    for i in range(0 if rule.depth < ALL else n, info[WAITING]):
+        job = queue[i]
+        if jobs[PROMISED_LAST, job] >= 0 or (jobs[DEADLINE, job] < 0 and blocked >= rule.depth):
+            continue
         if jobs[DEADLINE, job] >= 0:
             _place(cap, run, now, job)
             if not _late(run, job):
                 jobs[AGREED, job] = TENTATIVE
+                tentative = True
                 continue
             _take_out(cap, run, job)
             jobs[AGREED, job] = REFUSED
-        _admit(cap, run, now, i, job, rule.guard)
+        if tentative:
+            _admit(cap, run, now, max(i, n), job, rule.guard)
+        else:
+            promise_entry(cap, now, jobs[ESTIMATE], jobs[UNTIL], job, jobs[PROMISED_LAST], jobs[PROMISED_FIRST])
+        blocked += jobs[DEADLINE, job] < 0 and jobs[PROMISED_LAST, job] > now
     # When a tentative job is moved, another may start at an instant at which nobody ends: nothing else would ask then.
     wake_at_next(run, now, jobs[PROMISED_LAST], rule.bounded)
-    return start_due(cap, now, jobs[ESTIMATE], run.lists[QUEUE], info[WAITING], jobs[PROMISED_LAST], run.lists[STARTED])
+    n_started = start_due(
+        cap, now, jobs[ESTIMATE], jobs[UNTIL], queue, info[WAITING], jobs[PROMISED_LAST], run.lists[STARTED]
+    )
+    return start_beside(cap, run, now, _0, jobs[PROMISED_LAST], n_started) if rule.depth < ALL else n_started
 
 
 answers(DeadlineRule, decide=_decide_deadline)

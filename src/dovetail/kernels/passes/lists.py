@@ -1,14 +1,17 @@
 """One scheduling pass of the list family, written against the capacity seam.
 
 A pass goes through the waiting jobs in the order given and appends the jobs to start now to `started`.
-Everything is rebuilt at each pass: it remembers nothing.
+Everything is rebuilt at each pass: it remembers nothing. The queue has entries of alike jobs (queue.py); where one of
+them does not fit, none of those behind it does.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from dovetail.arrays import Ints
+import numpy as np
+
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import (
     advance_plan,
@@ -21,25 +24,31 @@ from dovetail.kernels.machine.capacity import (
     reserve,
     shadow,
     spare,
+    spare_beside,
     start,
     take_beside,
     unreserve,
 )
 from dovetail.kernels.passes.rule import Common, sort_if_moving
+from dovetail.kernels.queue import AHEAD, first_below, put, take
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
+    BACK_KEY,
+    BACK_ORDER,
     ENDED,
     ESTIMATE,
+    IN_TREE,
+    KEY,
     NEWS_LIST,
     PLACE,
     QUEUE,
     SEEN,
     SIZE,
     SPARE,
-    SPARE_2,
     STANDS,
     START,
     STARTED,
+    UNTIL,
     WAITING,
     Run,
 )
@@ -50,8 +59,13 @@ ALL = 1 << 60
 """Reservation depth that reserves every job."""
 MOST_PUSH = 2.0**60
 """No reservation is pushed back by more, in seconds: its latest start stays an integer of 64 bits."""
+CHECK = 8
+"""After this many reservations it is looked again whether anybody behind could start now."""
 RECENT = 128
 """Kinds of job (size and estimate) whose last place is remembered within a pass, at least."""
+
+
+_0: int = np.int64(0)  # type: ignore[assignment]  # see timeline.py
 
 
 class ListRule(NamedTuple):
@@ -70,6 +84,7 @@ def list_pass(
     now: int,
     estimate: Ints,
     size: Ints,
+    until: Ints,
     queue: Ints,
     n: int,
     backfill: Ints,
@@ -78,99 +93,113 @@ def list_pass(
     complete: bool,
     place: Ints,
     seen: Ints,
-    least: Ints,
     recent: Ints,
     started: Ints,
-) -> int:
-    """Algorithm 1 (and 2) of the papers. Returns how many jobs start; they are the first in `started`.
+) -> tuple[int, int]:
+    """Algorithm 1 (and 2) of the papers. Returns how many jobs start; they are the first in `started`; and how many got
+    a reservation.
 
-    `queue[:n]` are the waiting jobs in order; `backfill[:n]` the same jobs in the backfill order, if that is an
+    `queue[:n]` are the entries of the queue in order; `backfill[:n]` the same in the backfill order, if that is an
     `other` one. `depth` blocked jobs get a reservation; it is written to `place`, by job (-1: none). Unless the plan
     is to be `complete`, reservations that cannot keep anybody from starting now are left out. `seen` (by job, all
-    0), `least` and `recent` (as long as the queue) are working space.
+    0) and `recent` (as long as the queue) are working space.
     """
     for i in range(n):
-        place[queue[i]] = -1
-    i = 0
-    while i < n and fits_now(cap, queue[i]):
         job = queue[i]
+        last = until[job]
+        while job < last and place[job] >= 0:  # the first of an entry are placed first
+            place[job] = -1
+            job += 1
+    i, job, n_started = _0, queue[0], _0
+    while i < n and fits_now(cap, job):
         start(cap, job, now, now + estimate[job])
-        started[i] = job
-        i += 1
+        started[n_started] = job
+        n_started += 1
+        i, job = _next(queue, until, n, i, job)
     if i >= n or depth == STRICT:
-        return i
+        return n_started, _0
     if depth == 0 or (depth == 1 and not complete):
-        return _easy(cap, now, estimate, queue, i, n, backfill, other, depth, seen, started)
-    small = size[queue[n - 1]]
-    for j in range(i + 1, n):
-        small = min(small, size[queue[j]])
-    if spare(cap) < small and not complete:
-        return i
+        return _easy(cap, now, estimate, until, queue, i, job, n, backfill, other, depth, seen, started, n_started), _0
+    last = n - 1
+    while last > i and not fits_now(cap, queue[last]):
+        last -= 1
+    if last == i and not complete:
+        return n_started, _0
     open_plan(cap, now)
-    n_started, j = place_rest(cap, now, estimate, size, queue, i, n, depth, complete, place, least, recent, started, i)
-    if j == n or depth == ALL:
-        return n_started
-    return _fill(cap, now, estimate, queue, j, n, backfill, other, seen, started, n_started)
+    n_started, i, job, blocked = place_rest(
+        cap, now, estimate, size, until, queue, i, job, n, last, depth, complete, place, recent, started, n_started
+    )
+    if i < n and depth < ALL:
+        n_started = _fill(cap, now, estimate, until, queue, i, job, n, backfill, other, seen, started, n_started)
+    return n_started, blocked
 
 
 @inner
-def _mark(seen: Ints, jobs: Ints, n: int, value: int) -> None:
-    for i in range(n):
-        seen[jobs[i]] = value
+def _next(queue: Ints, until: Ints, n: int, i: int, job: int) -> tuple[int, int]:
+    """The job behind one of entry i, and its entry; n if there is none."""
+    job += 1
+    if job == until[queue[i]]:
+        i += 1
+        if i < n:
+            job = queue[i]
+    return i, job
 
 
 @inner
 def _easy(
-    cap: Any, now: int, estimate: Ints, queue: Ints, i: int, n: int, backfill: Ints, other: bool, depth: int,
-    seen: Ints, started: Ints,
+    cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, i: int, head: int, n: int, backfill: Ints,
+    other: bool, depth: int, seen: Ints, started: Ints, n_started: int,
 ) -> int:  # fmt: skip
     """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it. At depth 0
     it has none, and whatever fits starts."""
-    n_started = i
     at = -1 if depth > 0 else ALL
-    head = queue[i]
     first = i + 1
+    rest = queue
     if other:
-        _mark(seen, queue, first, 1)
-        first = 0
-    rest = backfill if other else queue
+        first, rest = 0, backfill
+        for j in range(n_started):
+            seen[started[j]] = 1
     for j in range(first, n):
         job = rest[j]
-        if (other and seen[job] != 0) or not fits_now(cap, job):
+        if not fits_now(cap, job):
             continue
-        if at < 0:  # looked up only when somebody could use it
-            at = shadow(cap, head, now)
-        end = now + estimate[job]
-        if beside(cap, job, end, at):
+        last = until[job]
+        while job < last and seen[job] != 0:
+            job += 1
+        while job < last and fits_now(cap, job):
+            if at < 0:  # looked up only when somebody could use it
+                at = shadow(cap, head, now)
+            end = now + estimate[job]
+            if not beside(cap, job, end, at):
+                break
             start(cap, job, now, end)
             if end > at:
                 take_beside(cap, job)
             started[n_started] = job
             n_started += 1
-    if other:
-        _mark(seen, queue, n, 0)
+            job += 1
+    for j in range(n_started if other else 0):
+        seen[started[j]] = 0
     return n_started
 
 
 @inner
 def place_rest(
-    cap: Any, now: int, estimate: Ints, size: Ints, queue: Ints, first: int, n: int, depth: int, complete: bool,
-    place: Ints, least: Ints, recent: Ints, started: Ints, n_started: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Put the jobs queue[first:n] into the plan in turn, until `depth` of them are blocked or, unless it is to be
-    `complete`, none of the rest could start now. Returns how many have started, and the first job not looked at.
-    """
-    # least[j] is the smallest first resource among queue[j:]: once less is free, nobody else can start.
-    small = size[queue[n - 1]]
-    for j in range(n - 1, first - 1, -1):
-        small = min(small, size[queue[j]])
-        least[j] = small
+    cap: Any, now: int, estimate: Ints, size: Ints, until: Ints, queue: Ints, i: int, job: int, n: int, last: int,
+    depth: int, complete: bool, place: Ints, recent: Ints, started: Ints, n_started: int,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Put the jobs from `job` of entry i on into the plan in turn, until `depth` of them are blocked or, unless it is
+    to be `complete`, none of the rest could start now: none behind entry `last` can. Returns how many have started, the
+    entry and the job not looked at, and how many were blocked."""
     table = min(max(RECENT, n // 4), len(recent))
-    for i in range(table):
-        recent[i] = -1
-    j = first
-    while j < n and depth > 0 and (complete or spare(cap) >= least[j]):
-        job = queue[j]
+    for j in range(table):
+        recent[j] = -1
+    blocked, checked = _0, False
+    while i < n and blocked < depth:
+        if not (complete or checked):
+            last = _last_to_start(cap, now, estimate, queue, i, last)
+            if last < i:
+                break
         length = estimate[job]
         # Within a pass a plan only fills up: no job fits earlier than one of its kind that came before.
         kind = (size[job] * 1_000_003 + length) % table
@@ -186,42 +215,72 @@ def place_rest(
             started[n_started] = job
             n_started += 1
         else:
-            depth -= 1
-        j += 1
-    return n_started, j
+            blocked += 1
+        checked = at > now and blocked % CHECK != 0
+        i, job = _next(queue, until, n, i, job)
+    return n_started, i, job, blocked
+
+
+@inner
+def _last_to_start(cap: Any, now: int, estimate: Ints, queue: Ints, first: int, last: int) -> int:
+    """The last of the entries first..last that fits into the plan now; below `first` if none does. Who does not fit
+    will not in this pass: a plan only fills up."""
+    failed = -1
+    while last >= first:
+        job = queue[last]
+        if fits_now(cap, job) and not (failed >= 0 and estimate[job] >= estimate[failed] and alike(cap, failed, job)):
+            if fits_plan(cap, job, now, estimate[job]):
+                return last
+            failed = job
+        last -= 1
+    return last
+
+
+@inner
+def _mark(seen: Ints, until: Ints, queue: Ints, i: int, job: int, value: int) -> None:
+    """Mark the jobs before `job` of entry i."""
+    for j in range(i):
+        for one in range(queue[j], until[queue[j]]):
+            seen[one] = value
+    for one in range(queue[i], job):
+        seen[one] = value
 
 
 @inner
 def _fill(
-    cap: Any, now: int, estimate: Ints, queue: Ints, j: int, n: int, backfill: Ints, other: bool, seen: Ints,
-    started: Ints, n_started: int,
+    cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, i: int, job: int, n: int, backfill: Ints,
+    other: bool, seen: Ints, started: Ints, n_started: int,
 ) -> int:  # fmt: skip
-    """All reservations are made: of queue[j:], in the backfill order, start what fits beside them."""
+    """All reservations are made: of the jobs from `job` of entry i on, in the backfill order, start what fits beside
+    them."""
+    first, rest = i, queue
+    _mark(seen, until, queue, i, job, np.int64(1))  # type: ignore[arg-type]
     if other:
-        _mark(seen, queue, j, 1)
-        j = 0
-    rest = backfill if other else queue
-    for i in range(j, n):
-        job = rest[i]
-        if (other and seen[job] != 0) or not fits_now(cap, job):
+        first, rest = 0, backfill
+    for j in range(first, n):
+        one = rest[j]
+        if not fits_now(cap, one):
             continue
-        if fits_plan(cap, job, now, estimate[job]):
-            reserve(cap, job, now, estimate[job])
-            start(cap, job, now, now + estimate[job])
-            started[n_started] = job
+        last = until[one]
+        while one < last and seen[one] != 0:
+            one += 1
+        while one < last and fits_now(cap, one) and fits_plan(cap, one, now, estimate[one]):
+            reserve(cap, one, now, estimate[one])
+            start(cap, one, now, now + estimate[one])
+            started[n_started] = one
             n_started += 1
-    if other:
-        _mark(seen, queue, n, 0)
+            one += 1
+    _mark(seen, until, queue, i, job, _0)
     return n_started
 
 
 @inner
-def _standing(cap: Any, run: Run, now: int) -> int:
-    """If the plan still stands: how many jobs at the head of the queue keep their places in it; those behind them are
-    taken out. Else -1.
+def _standing(cap: Any, run: Run, now: int) -> tuple[int, int]:
+    """If the plan still stands: the first entry of the queue with a job that is not in it, and that job; all behind it
+    are taken out. Else -1.
 
-    A new plan would put these jobs just where they are: what started since took its place around them, all that ended
-    did so when expected, so there is nowhere more room than when they were placed.
+    A new plan would put the jobs before just where they are: what started since took its place around them, all that
+    ended did so when expected, so there is nowhere more room than when they were placed.
     """
     info = run.info
     n = info[WAITING]
@@ -230,36 +289,81 @@ def _standing(cap: Any, run: Run, now: int) -> int:
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] != now:
             info[STANDS] = 0
     if info[STANDS] == 0:
-        return -1
-    queue, place = run.lists[QUEUE], run.jobs[PLACE]
-    first = 0
-    while first < n and place[queue[first]] >= 0:
-        first += 1
+        return -1, 0
+    queue, place, until = run.lists[QUEUE], run.jobs[PLACE], run.jobs[UNTIL]
+    kept, first, job = 0, _0, queue[0]
+    while first < n and place[job] >= 0:
+        kept += 1
+        first, job = _next(queue, until, n, first, job)
     behind = 0
-    for i in range(first, n):
-        behind += place[queue[i]] >= 0
-    if behind > first:  # cheaper to begin anew than to take so many out
+    for i in range(first + 1, n):
+        one = queue[i]
+        while one < until[queue[i]] and place[one] >= 0:
+            behind += 1
+            one += 1
+    if behind > kept:  # cheaper to begin anew than to take so many out
         info[STANDS] = 0
-        return -1
+        return -1, 0
     advance_plan(cap, now)
-    for i in range(first, n):
-        job = queue[i]
-        if place[job] >= 0:
-            unreserve(cap, job, place[job], run.jobs[ESTIMATE, job])
-            place[job] = -1
-    return first
+    for i in range(first + 1, n):
+        one = queue[i]
+        while one < until[queue[i]] and place[one] >= 0:
+            unreserve(cap, one, place[one], run.jobs[ESTIMATE, one])
+            place[one] = -1
+            one += 1
+    return first, job
 
 
 @inner
-def _start_placed(cap: Any, run: Run, now: int, first: int) -> int:
-    """Start the jobs, among the first of the queue, whose place in the standing plan is now."""
+def _start_placed(cap: Any, run: Run, now: int, n: int) -> int:
+    """Start the jobs, in the first n entries of the queue, whose place in the standing plan is now."""
     n_started = 0
-    for i in range(first):
+    for i in range(n):
         job = run.lists[QUEUE, i]
-        if run.jobs[PLACE, job] == now:
+        last = run.jobs[UNTIL, job]
+        while job < last and run.jobs[PLACE, job] == now:
             start(cap, job, now, now + run.jobs[ESTIMATE, job])
             run.lists[STARTED, n_started] = job
             n_started += 1
+            job += 1
+    return n_started
+
+
+@inner
+def _easy_in_tree(rule: ListRule, cap: Any, run: Run, now: int) -> int:
+    """As list_pass with one reservation or none, where the queue is in the tree."""
+    tree, estimate, started = run.tree, run.jobs[ESTIMATE], run.lists[STARTED]
+    row = BACK_KEY if rule.common.backfill >= 0 else KEY
+    n_started = 0
+    head = tree[1, AHEAD]
+    while head >= 0 and fits_now(cap, head):
+        take(rule, run, head)
+        start(cap, head, now, now + estimate[head])
+        started[n_started] = head
+        n_started += 1
+        head = tree[1, AHEAD]
+    if head < 0 or spare(cap) == 0:
+        return n_started
+    at = shadow(cap, head, now) if rule.depth > 0 else ALL
+    aside, n_aside = run.lists[BACK_ORDER], 0
+    while True:
+        job = first_below(run, row, spare(cap), at - now, np.int64(-1))  # type: ignore[arg-type]
+        job = first_below(run, row, min(spare(cap), spare_beside(cap)), NEVER - 1, job)
+        if job < 0:
+            break
+        take(rule, run, job)
+        end = now + estimate[job]
+        if fits_now(cap, job) and beside(cap, job, end, at):
+            start(cap, job, now, end)
+            if end > at:
+                take_beside(cap, job)
+            started[n_started] = job
+            n_started += 1
+        else:  # there is too little of another resource; within a pass there is never more
+            aside[n_aside] = job
+            n_aside += 1
+    for i in range(n_aside):
+        put(rule, run, aside[i])
     return n_started
 
 
@@ -270,25 +374,26 @@ def _decide_list(rule: ListRule, cap: Any, run: Run, now: int) -> int:
     if n == 0:
         info[STANDS] = 0
         return 0
-    place = run.jobs[PLACE]
+    if info[IN_TREE] == 1:
+        return _easy_in_tree(rule, cap, run, now)
+    place, until = run.jobs[PLACE], run.jobs[UNTIL]
     if rule.reuse:
-        first = _standing(cap, run, now)
+        first, job = _standing(cap, run, now)
         if first >= 0:
-            n_started = _start_placed(cap, run, now, first)
+            n_started = _start_placed(cap, run, now, min(first + 1, n))
             if first == n:
                 return n_started
             return place_rest(
-                cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], run.lists[QUEUE], first, n, rule.depth,
-                rule.common.keep_expected, place, run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED], n_started,
+                cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], until, run.lists[QUEUE], first, job, n, n - 1, rule.depth,
+                rule.common.keep_expected, place, run.lists[SPARE], run.lists[STARTED], n_started,
             )[0]  # fmt: skip
     queue, back = sort_if_moving(run, rule, now)
-    n_started = list_pass(
-        cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], queue, n, back, rule.common.backfill >= 0, rule.depth,
-        rule.common.keep_expected, place, run.jobs[SEEN], run.lists[SPARE], run.lists[SPARE_2], run.lists[STARTED],
+    n_started, blocked = list_pass(
+        cap, now, run.jobs[ESTIMATE], run.jobs[SIZE], until, queue, n, back, rule.common.backfill >= 0, rule.depth,
+        rule.common.keep_expected, place, run.jobs[SEEN], run.lists[SPARE], run.lists[STARTED],
     )  # fmt: skip
-    if rule.reuse:
-        for i in range(n):
-            info[STANDS] |= place[queue[i]] > now
+    if rule.reuse and blocked > 0:
+        info[STANDS] = 1
     return n_started
 
 

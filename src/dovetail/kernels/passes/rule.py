@@ -48,6 +48,10 @@ class Common(NamedTuple):
     """Write the planned start of each job that has one to PROMISED_LAST, and the first ever to PROMISED_FIRST."""
     foresight: int
     """How many jobs that may come are planned for, at most."""
+    groups: bool
+    """Jobs that are alike stand in the queue as one entry."""
+    tree_above: int
+    """The queue is kept as a tree where it has more entries than this; NEVER: it is not."""
 
 
 @inner

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import earliest_fit, fits_now, fits_plan, open_plan, reserve, start, unreserve
-from dovetail.kernels.passes.lists import MOST_PUSH, _mark
+from dovetail.kernels.passes.lists import MOST_PUSH
 from dovetail.kernels.passes.rule import Common, sort_if_moving
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
@@ -72,7 +72,8 @@ def slack_pass(
         if phase == 0 and blocked >= depth:
             phase = 1
             if other:
-                _mark(seen, queue, j, 1)
+                for i in range(j):
+                    seen[queue[i]] = 1
                 j = 0
         if j >= n:
             break
@@ -96,8 +97,8 @@ def slack_pass(
                 first_at[job] = at
     for b in range(blocked):
         place[held[b]] = at_now[b]
-    if other:
-        _mark(seen, queue, n, 0)
+    for i in range(n):
+        seen[queue[i]] = 0
     return n_started
 
 

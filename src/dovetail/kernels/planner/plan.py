@@ -8,13 +8,16 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import fits_now, names_nodes, open_plan, reserve, start
+from dovetail.kernels.machine.capacity import fits_now, names_nodes, open_plan, reserve, spare, start
+from dovetail.kernels.passes.conservative import start_beside
+from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import (
     BEST_AT,
     BEST_ORDER,
     CAME,
     DUE_AT,
+    ENTRY,
     FROM,
     JOBS,
     NEW_AT,
@@ -32,13 +35,16 @@ from dovetail.kernels.planner.search import (
     seeded,
     wait_value,
 )
+from dovetail.kernels.queue import group_all, split_all
 from dovetail.kernels.seam import answers
 from dovetail.kernels.state import (
     AGREED,
     ARRIVE,
     BACK_QUEUE,
+    BEHIND,
     DEADLINE,
     ESTIMATE,
+    GROUPED,
     KEY,
     LAST,
     NEXT,
@@ -48,9 +54,12 @@ from dovetail.kernels.state import (
     RECENT,
     REFUSED,
     RUNNING,
+    SEEN,
+    SIZE,
     STARTED,
     SUBMIT,
     TENTATIVE,
+    UNTIL,
     WAITING,
     Run,
     wake_at_next,
@@ -74,6 +83,12 @@ class PlanRule(NamedTuple):
     cold: float
     patient: float
     """What a job with an accepted deadline counts, of what it would without; below 0: deadlines are not looked at."""
+    depth: int
+    """This many jobs are planned, the first of the queue, and all with a deadline where promises are kept; the others
+    start where they fit beside them."""
+    groups_above: int
+    """Where more jobs wait than this, alike jobs that came one behind the other in one moment are planned as a group:
+    those of them that could start now, and one more."""
     weights: Floats
     """Of the terms of the objective."""
     space: Space
@@ -81,15 +96,17 @@ class PlanRule(NamedTuple):
 
 @inner
 def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
-    n = run.info[WAITING]
-    queue, ints, floats = run.lists[QUEUE], rule.space.ints, rule.space.floats
-    fits = False
-    for i in range(n):
-        fits = fits or fits_now(cap, queue[i])
-        ints[JOBS, i] = queue[i]
-        ints[CAME, i] = run.jobs[ARRIVE, queue[i]]
-        ints[STOOD, i] = run.jobs[PLACE, queue[i]]
-        floats[WEIGHT, i] = run.keys[KEY, queue[i]]
+    info = run.info
+    many = info[WAITING] + info[BEHIND] > rule.groups_above
+    if many and info[GROUPED] == 0:
+        split_all(run)
+        group_all(rule, cap, run)
+    elif not many and info[BEHIND] > 0:
+        split_all(run)
+    info[GROUPED] = many
+    if many and info[WAITING] == 1 and rule.common.foresight == 0:
+        return _start_alike(cap, run, now)
+    n, fits = _to_plan(rule, cap, run)
     if rule.patient >= 0.0:
         _agree(rule, cap, run, now, n)
     started = _best_starts(rule, cap, run, now, n) if fits else _0
@@ -99,29 +116,81 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
 
 
 @inner
+def _start_alike(cap: Any, run: Run, now: int) -> int:
+    """One group is all that waits: every plan starts as many of it as fit. Returns how many."""
+    first, started = run.lists[QUEUE, 0], _0
+    for job in range(first, run.jobs[UNTIL, first]):
+        if not fits_now(cap, job):
+            break
+        if names_nodes(cap) and started == 0:
+            open_plan(cap, now)
+        if names_nodes(cap):
+            reserve(cap, job, now, run.jobs[ESTIMATE, job])
+        start(cap, job, now, now + run.jobs[ESTIMATE, job])
+        run.lists[STARTED, started] = job
+        started += 1
+    return started
+
+
+@inner
+def _to_plan(rule: PlanRule, cap: Any, run: Run) -> tuple[int, bool]:
+    """List the jobs to plan. Returns how many, and whether any job that waits fits now."""
+    queue, jobs = run.lists[QUEUE], run.jobs
+    ints, floats = rule.space.ints, rule.space.floats
+    n, counted, fits = _0, 0, False
+    for i in range(run.info[WAITING]):
+        first = queue[i]
+        fits = fits or fits_now(cap, first)
+        due = rule.patient >= 0.0 and jobs[DEADLINE, first] >= 0
+        if counted >= rule.depth and not due:
+            jobs[PLACE, first] = -1
+            continue
+        last = min(jobs[UNTIL, first], first + 1 + spare(cap) // max(jobs[SIZE, first], 1))
+        for job in range(first, last):
+            ints[JOBS, n], ints[ENTRY, n] = job, first
+            ints[CAME, n] = jobs[ARRIVE, job]
+            ints[STOOD, n] = jobs[PLACE, job]
+            floats[WEIGHT, n] = run.keys[KEY, job]
+            n += 1
+        if not due:
+            counted += 1
+    return n, fits
+
+
+@inner
 def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
     """Search, and start the jobs whose turn has come in the best plan. Returns how many."""
-    ints = rule.space.ints
+    ints, seen = rule.space.ints, run.jobs[SEEN]
     planned = n + _foresee(rule, run, now, n)
     for i in range(n, planned):
         ints[DUE_AT, i], rule.space.floats[PART, i] = NEVER, 1.0
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)
-    if names_nodes(cap):
+    again = names_nodes(cap) or rule.depth < ALL  # the plan that was searched last was another
+    if again:
         open_plan(cap, now)
     started = _0
     for i in range(planned):
-        job, at = ints[JOBS, ints[BEST_ORDER, i]], ints[BEST_AT, i]
-        if names_nodes(cap):  # the plan that was searched last was another
+        local, at = ints[BEST_ORDER, i], ints[BEST_AT, i]
+        job = ints[JOBS, local]
+        if local < n and run.info[GROUPED] == 1:  # alike jobs start in the order of their numbers
+            first = ints[ENTRY, local]
+            job = first + seen[first]
+            seen[first] += 1
+        if again:
             reserve(cap, job, at, run.jobs[ESTIMATE, job])
-        if ints[BEST_ORDER, i] >= n:
+        if local >= n:
             continue  # only foreseen
         run.jobs[PLACE, job] = at
         if at == now:
             start(cap, job, now, now + run.jobs[ESTIMATE, job])
             run.lists[STARTED, started] = job
             started += 1
+    for i in range(n if run.info[GROUPED] == 1 else 0):
+        seen[ints[ENTRY, i]] = 0
+    if rule.depth < ALL:
+        started = start_beside(cap, run, now, _0, run.jobs[PLACE], started)
     return started
 
 

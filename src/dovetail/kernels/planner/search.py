@@ -51,10 +51,11 @@ BOUND_S = 10.0
 # NOW_AT: the order that the search stands at, and its starts. NEW_*: the candidate. BEST_*: the best so far. LIST_*:
 # the best of the lists. By snapshot: SLOT, OTHER: which belongs to a position of the order that it stands at; which to
 # write that of a candidate to. SORTED: for sorting. Where deadlines are looked at (rule.patient), by position in JOBS:
-# DUE_AT: by when a job is to have ended; NEVER: no matter. URGENT: 1 for those that a list order puts first.
+# DUE_AT: by when a job is to have ended; NEVER: no matter. URGENT: 1 for those that a list order puts first. ENTRY: the
+# first job of its entry in the queue.
 JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
-STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT = range(11, 17)
-INT_ROWS = 17
+STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT, ENTRY = range(11, 18)
+INT_ROWS = 18
 # Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
 # sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
 # By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
