@@ -1,30 +1,29 @@
 """Mutated SWF records against the reader, judged by a second, slow and obvious reading of each line.
 
-Seeded, without further tools:  python -m tests.fuzz.swf_fuzz --records 1000000 --seed 1
-Guided by atheris:              python -m tests.fuzz.swf_fuzz -runs=100000
+Seeded:             python -m tests.fuzz --reader swf
+Guided by atheris:  python -m tests.fuzz.swf_fuzz -runs=100000
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import random
 import re
 import sys
-import time
 from decimal import ROUND_FLOOR, Context, Decimal
+from pathlib import Path
 
-from dovetail.errors import InputError
 from dovetail.io import swf
 from dovetail.io.swf import FIELDS, REASONS, read_swf_stream
+from dovetail.io.swf_wide import UNREADABLE
 from dovetail.kernels import swf as kernel
 from dovetail.model.workload import Workload
+from tests.fuzz.common import Tally, asked
 
 HEADER = b"; Version: 2.2\n; MaxProcs: 128\n"
-MOST_SECONDS = 2.0
-"""CPU time that one batch may take with its check; a batch of 2,000 records takes a tenth of a second."""
 _NUMBER = re.compile(rb"-?[0-9]+(\.[0-9]+)?\Z")
 _EXACT = Context(prec=5_000)  # a line has at most 4,096 digits
+SIZE = FIELDS.index("size")
 _TIMES = {2, 3, 4, 9, 18}
 
 Row = tuple[float, ...]
@@ -63,43 +62,71 @@ def judge(line: bytes) -> tuple[int, Row]:
     return (kernel.PARTIAL if values[10] in (2, 3, 4) else kernel.KEPT), tuple(values)
 
 
+def judge_wide(line: bytes) -> tuple[int, Row]:
+    """As `judge`, for a log with up to 21 fields; behind the 18 values the GPUs and the soft wall time. The size is
+    the product in the descriptor, where there is one."""
+    fields = line.split()
+    more = [text.decode("ascii", "replace") for text in fields[18:]]
+    if (code := judge(line)[0]) == kernel.LONG:
+        return code, ()
+    wrong = code if code == kernel.BYTES else kernel.FIELDS
+    numbers = [-1, -1]
+    for at, text in enumerate(more[:2]):
+        if not re.fullmatch(r"-?[0-9]{1,11}(\.[0-9]*)?", text):
+            return wrong, ()
+        numbers[at] = max(round(Decimal(text)), -1)
+    size = re.fullmatch(r"(?:.*:)?([1-9][0-9]{0,8})x([1-9][0-9]{0,8})", more[2]) if len(more) == 3 else None
+    product = int(size[1]) * int(size[2]) if size else 0
+    if not 18 <= len(fields) <= 21 or max(numbers[0], product) > 10**9 or numbers[1] > 10**10:
+        return wrong, ()
+    if len(more) == 3 and not (more[2].isascii() and more[2].isprintable()):
+        return wrong, ()
+    code, row = judge(b" ".join(fields[:18]))
+    if row and product:
+        row = (*row[:SIZE], product, *row[SIZE + 1 :])
+    return code, (*row, *numbers) if row else row
+
+
 def expected(data: bytes) -> tuple[dict[int, Row], dict[int, str]]:
     """What a file must give, by line number: the values of each kept line, the reason of each other one."""
     kept: dict[int, Row] = {}
     aside: dict[int, str] = {}
     seen: set[float] = set()
+    wide: bool | None = None
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         line = line.removesuffix(b"\r")
         start = line[: kernel.LONGEST].lstrip(b" \t")
         if start.startswith(b";") or (not start and len(line) <= kernel.LONGEST):
             continue
-        code, row = judge(line)
+        if wide is None and 18 <= len(line.split()) <= 21 and len(line) <= kernel.LONGEST:
+            wide = len(line.split()) > 18
+        code, row = judge_wide(line) if wide else judge(line)
         if code == kernel.KEPT and row[0] in seen:
             code = kernel.DUPLICATE
         if code == kernel.KEPT:
             seen.add(row[0])
             kept[number] = row
         else:
-            aside[number] = REASONS[code]
+            aside[number] = UNREADABLE if wide and code == kernel.FIELDS else REASONS[code]
     return kept, aside
 
 
-def check(data: bytes) -> int:
-    """Read bytes as a log and compare with the slow reading. Returns the records; AssertionError if wrong."""
+def check(data: bytes) -> Tally:
+    """Read bytes as a log and compare with the slow reading. Returns the counts; AssertionError if wrong."""
     kept, aside = expected(data)
-    refused: InputError | None = None
-    try:
-        workload = read_swf_stream(io.BytesIO(data), "fuzz", "fuzz")
-    except InputError as error:
-        refused = error
-    if refused is None:
+    workload, refused = asked(lambda: read_swf_stream(io.BytesIO(data), "fuzz", "fuzz"))
+    tally = Tally(1, len(kept) + len(aside))
+    if workload is not None:
         _compare(workload, kept, aside)
+        tally.kept, tally.set_aside = len(workload), len(workload.set_aside)
     else:
         first = min(aside, default=0)
+        assert refused is not None
         assert not kept, f"{len(kept)} good lines were refused: {refused}"
         assert refused.line == first, f"{refused} instead of line {first}"
         assert not first or refused.rule.startswith(aside[first]), f"{refused} instead of {aside[first]}"
-    return len(kept) + len(aside)
+        tally.refused, tally.refused_files = tally.records, 1
+    return tally
 
 
 def _compare(workload: Workload, kept: dict[int, Row], aside: dict[int, str]) -> None:
@@ -107,7 +134,9 @@ def _compare(workload: Workload, kept: dict[int, Row], aside: dict[int, str]) ->
     assert workload.provenance.lines == len(workload) + len(got_aside)
     reasons = [got_aside.reasons[code] for code in got_aside.reason]
     assert dict(zip(got_aside.line.tolist(), reasons, strict=True)) == aside
-    columns = [workload[c].tolist() if c in workload else [-1] * len(workload) for c in FIELDS]
+    wide = any(len(row) > 18 for row in kept.values())
+    names = (*FIELDS, "gpus", "soft_limit") if wide else FIELDS
+    columns = [workload[c].tolist() if c in workload else [-1] * len(workload) for c in names]
     rows = zip(*columns, strict=True)
     assert dict(zip(workload["line"].tolist(), rows, strict=True)) == kept
     order = sorted(kept, key=lambda line: (kept[line][1], line))
@@ -176,45 +205,45 @@ def mutate(line: bytes, rng: random.Random) -> bytes:
     return rng.choice((b" ", b"\t", b"   ")).join(fields)
 
 
-def batch(rng: random.Random) -> bytes:
-    """A header and records, about half of them mutated, joined by the line ends that files have."""
-    parts = [HEADER]
-    first = rng.randrange(0, 1_000_000)
+def behind(line: bytes, rng: random.Random) -> tuple[bytes, int]:
+    """A line with fields 19 to 21, half of them mutated; and whether it is."""
+    fields = [b"%d" % rng.randrange(9), b"%d" % rng.randrange(9_999), rng.choice((b"-1", b"f:excl:25x16", b"3x4"))]
+    mutated = rng.randrange(2)
+    if mutated:
+        fields[rng.randrange(3)] = rng.choice((*NASTY, b"99999x99999", b"0x4", b":2x2", b"a:2x2:3"))
+        fields = fields[: rng.choice((0, 1, 2, 3, 3, 3))] + rng.choice(([], [], [], [b"7"]))
+    return b" ".join((line, *fields)), mutated
+
+
+def one(rng: random.Random, folder: Path) -> Tally:
+    """A file of a header and records, half of them or most mutated, joined by the line ends that files have.
+
+    It reaches the kernel in pieces of any size, so that they end anywhere in a line.
+    """
+    parts, mutated = [HEADER], 0
+    wide, part, first = rng.random() < 0.1, rng.choice((0.5, 0.9)), rng.randrange(0, 1_000_000)
     for number in range(first, first + rng.choice((2, 50, 500, 2_000))):
         line = record(number, rng)
-        if rng.random() < 0.5:
-            line = mutate(line, rng)
+        if wide and number > first:
+            line, more = behind(line, rng)
+            parts.append(line + b"\n")
+            mutated += more
+            continue
+        if wide:
+            line += b" 4 60 2x8"
+        elif number > first and rng.random() < part:  # the first says how many fields the log has
+            line, mutated = mutate(line, rng), mutated + 1
         parts.append(line)
         chance = rng.random()
         parts.append(b"\n" if chance < 0.97 else b"\r\n" if chance < 0.99 else b"" if chance < 0.995 else b"\r")
-    return b"".join(parts)
-
-
-def seeded(records: int, seed: int) -> dict[str, float]:
-    """Check so many records; the same for the same seed. Returns counts and times.
-
-    Each batch reaches the kernel in pieces of another size, so that they end anywhere in a line.
-    """
-    rng = random.Random(seed)
-    done, batches, slowest = 0, 0, 0.0
     piece = swf.PIECE
-    check(HEADER + record(1, rng))  # compiles
-    began = time.process_time()
-    while done < records:
-        data = batch(rng)
-        swf.PIECE = rng.choice((piece, 9_999, 777))
-        start = time.process_time()
-        done += check(data)
-        slowest = max(slowest, time.process_time() - start)
-        assert slowest < MOST_SECONDS, f"batch {batches} of seed {seed} took {slowest:.1f} s"
-        batches += 1
-    swf.PIECE = piece
-    return {
-        "records": done,
-        "batches": batches,
-        "cpu_s": time.process_time() - began,
-        "slowest_batch_s": slowest,
-    }
+    swf.PIECE = rng.choice((piece, 9_999, 777))
+    try:
+        tally = check(b"".join(parts))
+    finally:
+        swf.PIECE = piece
+    tally.mutated = mutated
+    return tally
 
 
 def guided(arguments: list[str]) -> None:
@@ -226,7 +255,7 @@ def guided(arguments: list[str]) -> None:
     total = [0, 0]
 
     def one(data: bytes) -> None:
-        total[0] += check(HEADER + data)
+        total[0] += check(HEADER + data).records
         total[1] += 1
         if total[1] % 1_000 == 0:  # atheris ends the process itself: there is no later moment
             print(f"{total[0]} records in {total[1]} files", flush=True)
@@ -245,16 +274,5 @@ def guided(arguments: list[str]) -> None:
     atheris.Fuzz()
 
 
-def main(arguments: list[str]) -> None:
-    if any(text.startswith("--") for text in arguments[1:]):
-        parser = argparse.ArgumentParser(description=__doc__)
-        parser.add_argument("--records", type=int, default=1_000_000)
-        parser.add_argument("--seed", type=int, default=1)
-        chosen = parser.parse_args(arguments[1:])
-        print(seeded(chosen.records, chosen.seed))
-    else:
-        guided(arguments)
-
-
 if __name__ == "__main__":
-    main(sys.argv)
+    guided(sys.argv)
