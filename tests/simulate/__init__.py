@@ -1,0 +1,1 @@
+"""One seeded simulation: random cases, each judged in many ways. `python -m tests.simulate` (docs/testing.md)."""
