@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -225,6 +226,7 @@ def plan(
         (plan(nodes={4: (-1,)}), [("one node per unit", 4)]),
         (plan(nodes={4: (1, 1)}), [("one node per unit", 4)]),
         (plan(nodes={4: ()}), [("one node per unit", 4)]),
+        (plan((2,), nodes={2: (4,)}), [("one node per unit", 2)]),
         (plan((4,), devices={4: (0, 0)}), [("devices", 4)]),
         (plan((3,), devices={3: (1,)}), [("devices", 3)]),
         (plan((3,), devices={}), [("devices", 3)]),
@@ -250,15 +252,22 @@ def test_an_overdue_job_still_has_its_node_for_a_second() -> None:
 
 
 def test_promises_are_within_all_cores() -> None:
-    """Jobs 0 and 1 hold 8 cores until 10; job 4 is 17 units of one core."""
-    many = replace(schedule().workload, columns={**JOBS, "units": ints(3, 2, 1, 1, 17)})
-    now = replace(state(), requests=requests_of(many, NODES))
-    assert check_plan(now, Plan(promised={4: 10})) == []
-    assert rules(check_plan(now, Plan(promised={4: 9}))) == [("capacity", 4)]
-    sixteen = replace(now, requests=requests_of(replace(many, columns={**JOBS, "units": ints(3, 2, 1, 1, 16)}), NODES))
-    assert check_plan(sixteen, Plan(promised={4: 9})) == []
+    """Jobs 0 and 1 hold 8 cores until 10; job 4 has units of one core."""
+
+    def with_units(n: int) -> State:
+        many = replace(schedule().workload, columns={**JOBS, "units": ints(3, 2, 1, 1, n)})
+        return replace(state(), requests=requests_of(many, NODES))
+
+    assert check_plan(with_units(17), Plan(promised={4: 10})) == []
+    assert rules(check_plan(with_units(17), Plan(promised={4: 9}))) == [("capacity", 4)]
+    assert check_plan(with_units(16), Plan(promised={4: 9})) == []
     alone = plan((2,), promised={4: 9})  # job 2 alone on node 3 holds its 8 cores until 10
-    assert rules(check_plan(sixteen, alone)) == [("capacity", 4)]
+    assert check_plan(with_units(8), alone) == []
+    assert rules(check_plan(with_units(9), alone)) == [("capacity", 4)]
+    of_one: dict[str, Any] = {"running": ints(1), "nodes": {1: ints(2, 2)}, "devices": {1: ints(1, 2)}}
+    first = plan((2,), nodes={2: (0,)}, promised={4: 9})  # the 4 cores of node 0; job 1 holds 2
+    assert check_plan(replace(with_units(18), **of_one), first) == []
+    assert rules(check_plan(replace(with_units(19), **of_one), first)) == [("capacity", 4)]
 
 
 def test_many_units_take_little_time() -> None:

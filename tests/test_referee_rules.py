@@ -127,6 +127,8 @@ SCHEDULES: list[tuple[str, int, int, Given, Given]] = [
     ("promise after arrival", 0, 1,
      {"submit": [2], "start": [-1], "promised_first": [2], "expect_all_started": False},
      {"submit": [2], "start": [-1], "promised_first": [1], "expect_all_started": False}),
+    ("promise after arrival", 0, 0, {"submit": [0], "start": [-1], "promised_first": [0], "expect_all_started": False},
+     {"submit": [1], "start": [-1], "promised_first": [0], "expect_all_started": False}),
     ("deadline kept", 0, 3, {"start": [2], "accepted": [1], "deadline_s": [3]},
      {"start": [3], "accepted": [1], "deadline_s": [3]}),
     ("deadline kept", 0, 0, {"accepted": [0], "deadline_s": [0]}, {"accepted": [1], "deadline_s": [0]}),
@@ -156,6 +158,7 @@ def test_more_processors_than_there_are() -> None:
 
 def test_units_below_none() -> None:
     assert [one.rule for one in found({**ON_NODES, "nodes": [0], "units": [-1]})] == ["units"]
+    assert found({**ON_NODES, "nodes": [], "units": [0], "devices": []}) == []
 
 
 def test_every_violation_is_counted_and_five_are_shown() -> None:
