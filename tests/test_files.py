@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
+import sys
 import time
 from errno import EINVAL, EIO, ENOSPC
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
@@ -116,18 +119,58 @@ def test_a_link_stays_one(tmp_path: Path) -> None:
             new.write_text(text)
         assert (tmp_path / "far" / "file").read_text() == text
         assert (tmp_path / "link").is_symlink()
+    with beside(tmp_path / "link", follow=False) as new:
+        new.write_text("3")
+    assert ((tmp_path / "link").is_symlink(), (tmp_path / "link").read_text()) == (False, "3")
+    assert (tmp_path / "far" / "file").read_text() == "2"
 
 
 def test_what_a_killed_process_left_goes_when_it_is_old(tmp_path: Path) -> None:
-    left, other = tmp_path / ".a.0011aabb.new", tmp_path / ".mine"
-    for path in (left, other):
+    left, *others = (tmp_path / name for name in (".a.0011aabb.new", ".mine", ".bashrc.new"))
+    for path in (left, *others):
         path.touch()
     folder(tmp_path)
     assert left.exists()  # it may have a writer
-    for path in (left, other):
+    for path in (left, *others):
         os.utime(path, (time.time() - 3600, time.time() - 3600))
     folder(tmp_path)
-    assert os.listdir(tmp_path) == [".mine"]
+    assert sorted(os.listdir(tmp_path)) == [".bashrc.new", ".mine"]
+
+
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from dovetail.errors import InputError
+from dovetail.files import beside, folder
+closed, blind = map(Path, sys.argv[1:])
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    with beside(closed / "a") as new:
+        new.touch()
+except InputError as error:
+    print(error)
+with beside(blind / "a") as new:
+    new.touch()
+folder(blind / "inner")
+"""
+
+
+def test_folders_that_may_not_be_searched_or_read() -> None:
+    """Into the first nothing can be written, and that is said; in the second a name cannot be brought to disk."""
+    with TemporaryDirectory() as open_to_all:
+        closed, blind = Path(open_to_all, "closed"), Path(open_to_all, "blind")
+        Path(open_to_all).chmod(0o755)
+        for path, mode in ((closed, 0o600), (blind, 0o300)):
+            path.mkdir()
+            if os.geteuid() == 0:
+                os.chown(path, 65534, 65534)
+            path.chmod(mode)
+        done = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, closed, blind], capture_output=True, text=True, check=False
+        )
+        assert (done.stdout, done.stderr) == (f"{closed}/a: cannot be written: Permission denied\n", "")
+        assert sorted(os.listdir(blind)) == ["a", "inner"]
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:

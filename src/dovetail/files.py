@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EINVAL
+from errno import EDQUOT, EIO, ENOSPC
 from pathlib import Path
 from typing import Final
 
@@ -19,19 +19,22 @@ from dovetail.errors import InputError
 
 _OLD_S: Final = 600
 """A file of that age that is half written has no writer any more."""
+_HALF: Final = re.compile(r"\..+\.[0-9a-f]{8}\.new")
+"""The names of files that are being written."""
 _NATIVE: Final = re.compile(r"\(os error (\d+)\)")
 """How native code words what the system said: polars has errors of its own for it."""
 
 
 @contextmanager
-def beside(path: Path) -> Iterator[Path]:
+def beside(path: Path, *, follow: bool = True) -> Iterator[Path]:
     """A new path in the same folder, becoming `path` at the end, when it is on disk: readers see the old file or the
-    new one, even after a crash. A link stays one: what it leads to is written. InputError where that cannot be."""
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        raise InputError(path, 0, "cannot be written: it is a folder, a pipe or a device")
+    new one, even after a crash. A link stays one, and what it leads to is written; with `follow=False`, where others
+    may have put it, it is replaced. InputError where that cannot be."""
+    target = Path(os.path.realpath(path)) if follow else path
     new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
     try:
+        if (follow or not target.is_symlink()) and target.exists() and not target.is_file():
+            raise InputError(path, 0, "cannot be written: it is a folder, a pipe or a device")
         yield new
         with new.open("rb") as written:
             os.fsync(written.fileno())
@@ -57,20 +60,22 @@ def folder(path: Path, mode: int = 0o777) -> None:
         raise InputError(path, 0, f"cannot be made: {_refused(error)}") from error
     for left in path.glob(".*.new"):
         with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _OLD_S:
+            if _HALF.fullmatch(left.name) and time.time() - left.stat().st_mtime > _OLD_S:
                 left.unlink()
 
 
 def _sync(folder: Path) -> None:
-    """Have the names in a folder on disk: until then a crash can undo a rename."""
-    number = os.open(folder, os.O_RDONLY)
+    """Have the names in a folder on disk: until then a crash can undo a rename. Where that cannot be asked for, as of a
+    folder that may not be read, the file is there all the same."""
     try:
-        os.fsync(number)
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
     except OSError as error:
-        if error.errno != EINVAL:  # a file system that cannot do this for folders
+        if error.errno in (EIO, ENOSPC, EDQUOT):
             raise
-    finally:
-        os.close(number)
 
 
 def _refused(error: Exception) -> str:

@@ -177,3 +177,11 @@ def test_what_cannot_be_is_refused_before_kernels_are_compiled(
     done = run(*words)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].startswith(f"dovetail: {told}")
+
+
+def test_standard_output_may_be_closed(tmp_path: Path) -> None:
+    """As daemons have it."""
+    words = f"'{COMMAND}' workload convert '{JOBS}' '{tmp_path}/out.swf'"
+    done = subprocess.run(["/bin/sh", "-c", f"{words} >&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert (tmp_path / "out.swf").exists()

@@ -167,6 +167,20 @@ def test_a_queue_that_will_take_minutes_is_told_of(capsys: pytest.CaptureFixture
     few.on_long = told.append
     few.advance(0)
     assert len(told) == 1
+    # An array makes room for many: of the unlike jobs that come later the line is said all the same.
+    burst, array = _burst(2_500), np.arange(5_000)
+    columns = {
+        "id": np.arange(1, 7_501), "submit": np.repeat([0, 1], [5_000, 2_500]),
+        "size": np.concatenate([1 + 0 * array, burst.size]), "limit": np.concatenate([9 + 0 * array, burst.limit]),
+        "runtime": np.full(7_500, 1),
+    }  # fmt: skip
+    both = Workload("both", columns, 64, Provenance("made here"))
+    mixed = new_replay(both, Cluster(64), chosen.rule(Asked(bounded=True)), both.limit)
+    mixed.on_long = told.append
+    mixed.advance(0)
+    assert len(told) == 1
+    mixed.advance(1)
+    assert len(told) == 2
     replay(_burst(2_500), "list:reserve=0")
     assert "unlike" not in capsys.readouterr().err
     replay(_burst(2_500), "plan-af:decodes=0,window=1,depth=10")

@@ -107,8 +107,9 @@ def expected(data: bytes) -> tuple[dict[int, Row], dict[int, str]]:
             seen.add(row[0])
             kept[number] = row
         else:
-            aside[number] = UNREADABLE if wide and code == kernel.FIELDS else REASONS[code]
-    return kept, aside
+            aside[number] = REASONS[code]
+    words = {REASONS[kernel.FIELDS]: UNREADABLE} if wide else {}  # for all lines of such a log
+    return kept, {number: words.get(reason, reason) for number, reason in aside.items()}
 
 
 def check(data: bytes) -> Tally:

@@ -133,6 +133,20 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write(tmp_path / "file" / "a", b"1")
 
 
+def test_nothing_is_written_where_others_can_lead_it_elsewhere(tmp_path: Path) -> None:
+    """A link under the name of a kernel is replaced, and in a folder of others nothing is written."""
+    (tmp_path / "precious").write_bytes(b"1")
+    write(tmp_path / "new" / "a", b"2")
+    (tmp_path / "new" / "b").symlink_to(tmp_path / "precious")
+    write(tmp_path / "new" / "b", b"3")
+    assert (tmp_path / "precious").read_bytes() == b"1"
+    assert (tmp_path / "new" / "b").read_bytes() == b"3"
+    (tmp_path / "new").chmod(0o777)
+    with pytest.raises(InputError, match="other users can write there"):
+        write(tmp_path / "new" / "a", b"4")
+    assert (tmp_path / "new" / "a").read_bytes() == b"2"
+
+
 def _one_more(folder: Path) -> Any:
     """A kernel that is kept in a folder, as a new process sees it."""
 
@@ -194,7 +208,7 @@ def test_only_what_this_user_wrote_is_loaded(file: Path, capsys: pytest.CaptureF
         assert own(file) is None
     folder.chmod(0o755)
     assert capsys.readouterr().err == (
-        f"The kernels in {folder} are not loaded: other users can write there (chmod go-w mends it).\n"
+        f"The kernels in {folder} are not loaded: it must be your own, and chmod go-w.\n"
     )
     (folder / "b.nbc").symlink_to(file)
     assert own(folder / "b.nbc") is None

@@ -2,7 +2,7 @@
 
 Mutants are drawn by the seed, so many of each room. Each is tried against the tests that call the mutated function, the
 cheapest first, until one fails: in a fork, kernels uncompiled. One outside of functions needs a copy of the package and
-a process of its own. Kernels that survive are compiled, and tried against what takes too long uncompiled.
+a process of its own. What survives is tried compiled, against what takes too long uncompiled.
 
 What each test calls is measured once and kept in --folder. tests/mutate/results.csv has the results.
 """
@@ -69,7 +69,9 @@ def drawn(seed: int, mutants: int) -> list[Point]:
     return found
 
 
-def serve(work: Answer, tests: list[str], *, compiled: bool = False, root: Path = ROOT) -> list[Answer]:
+def serve(
+    work: Answer, tests: list[str], *, compiled: bool = False, own_cache: bool = False, root: Path = ROOT
+) -> list[Answer]:
     """Have a server do the work; its answers."""
     with tempfile.TemporaryDirectory() as folder:
         out, given = Path(folder, "out.jsonl"), Path(folder, "work.json")
@@ -80,7 +82,7 @@ def serve(work: Answer, tests: list[str], *, compiled: bool = False, root: Path 
             "OPENBLAS_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
             "NUMBA_DISABLE_JIT": "0" if compiled else "1",
         }  # fmt: skip
-        if root != ROOT:
+        if own_cache:
             env["DOVETAIL_CACHE"] = folder
         command = [sys.executable, "-m", "pytest", "-p", "tests.mutate.server", "-p", "no:cacheprovider", "-q"]
         # Uncompiled, the products of hashes and random numbers warn where they wrap around.
@@ -169,14 +171,15 @@ def tried(mutants: list[Point], tests: list[Answer]) -> list[Answer]:
 
 
 def compiled(one: Point, tests: list[Answer]) -> Answer | None:
-    """A kernel that survived, against tests that are too slow uncompiled, and those about compiling. None: no test."""
+    """One that survived, against tests that are too slow uncompiled, and those about compiling. None: no test."""
     names = [test["test"] for test in tests if test["result"] != "passes" and calls(test, one)]
     asked = COMPILED.get(one.file, "").split() or files(names)
-    if not asked or not one.file.startswith(("kernels", "engine/ahead")):
+    if not asked:
         return None
     with copied(one) as root:
         work = {**asdict(one), "number": -1, "tests": [] if one.file in COMPILED else names, "most_s": COMPILED_S}
-        return {**serve({"tasks": [work]}, asked, compiled=True, root=root)[0], **asdict(one)}
+        own_cache = one.file.startswith("kernels") or one.file in COMPILED
+        return {**serve({"tasks": [work]}, asked, compiled=True, own_cache=own_cache, root=root)[0], **asdict(one)}
 
 
 def main() -> None:

@@ -86,7 +86,8 @@ def main() -> None:
             try:
                 app()
             finally:
-                sys.stdout.flush()  # what cannot be written is then told as any other error
+                if sys.stdout is not None:  # closed from the beginning
+                    sys.stdout.flush()  # what cannot be written is then told as any other error
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "dovetail":
             raise
@@ -151,5 +152,5 @@ def _of_system(error: OSError) -> str:
 
 def _forget_output() -> None:
     """Let what could not be printed go: Python would try again at its end, and tell in its own words."""
-    with suppress(OSError, ValueError):  # no file of the system's
+    with suppress(OSError, ValueError, AttributeError):  # no file of the system's, or none at all
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -169,7 +169,7 @@ def _number(workload: Workload, column: str, text: str) -> int:
     known = workload.names.get(column, ())
     if text in known:
         return known.index(text)
-    if not text.isdigit():
+    if not text.isdecimal():
         raise SettingError(f"{workload.name} knows no {column} {text!r}")
     return int(text)
 

@@ -95,6 +95,8 @@ class Replay:
                 self.run.keys[layout.KEY, self.waiting] = self.keys(self)
             elif code == kernel.TREE:
                 self.run = self.run._replace(tree=new_tree(self.run.jobs[layout.SIZE]))
+            elif code == kernel.LONG_QUEUE:
+                self._tell_if_long()
             else:
                 self._grow()
 
@@ -105,13 +107,17 @@ class Replay:
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
-        if self.on_long is not None and (unlike := self._unlike()) > LONG:
-            self.on_long(unlike)
-            self.on_long = None
         lists = self.run.lists
         self.run = self.run._replace(lists=np.concatenate([lists, np.zeros_like(lists)], axis=1))
         self.cap = self.cap.larger()
         self.rule = fitted(self.rule, self.cap, self.run.lists.shape[1])
+
+    def _tell_if_long(self) -> None:
+        if self.on_long is None:
+            self.run.info[layout.LONG] = NEVER
+        elif (unlike := self._unlike()) > LONG:
+            self.on_long(unlike)
+            self.on_long = None
 
     def _unlike(self) -> int:
         """Unlike jobs that wait, with those that come in the next second: arrays count once."""
@@ -143,7 +149,7 @@ def new_replay(
     jobs[layout.SEEN], jobs[layout.NUMBER] = 0, np.arange(n)
     jobs[layout.DEADLINE] = workload.get("deadline_s")
     info = np.zeros(layout.INFO, np.int64)
-    info[layout.LAST] = n
+    info[layout.LAST], info[layout.LONG] = n, LONG
     links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)
     held = np.zeros((2, links.shape[1]), np.int64)
     lists = np.zeros((layout.LIST_ROWS, room), np.int64)

@@ -71,7 +71,8 @@ def _start_alone(trunk: Replay, job: int) -> int:
     before = run.jobs[np.ix_(_CHANGING, touched)]
     info = run.info.copy()
     info[layout.LAST] = job + 1
-    own = run._replace(info=info, lists=run.lists.copy(), tree=run.tree.copy())
+    tree = run.tree[: len(run.tree) if info[layout.IN_TREE] else 0].copy()
+    own = run._replace(info=info, lists=run.lists.copy(), tree=tree)
     Replay(own, trunk.cap.copied(), trunk.rule, trunk.learner).advance()
     start = int(run.jobs[layout.START, job])
     run.jobs[np.ix_(_CHANGING, touched)] = before

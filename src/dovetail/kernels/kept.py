@@ -121,9 +121,10 @@ def own(path: Path) -> bytes | None:
     that is not loaded, that is said."""
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))) as file:
-            data, mine = file.read(), _mine(os.fstat(file.fileno()))
+            mine = _mine(os.fstat(file.fileno()))
+            data = file.read() if mine else b""
         if not _mine(path.parent.stat()):
-            _say(f"The kernels in {path.parent} are not loaded: other users can write there (chmod go-w mends it).")
+            _say(f"The kernels in {path.parent} are not loaded: it must be your own, and chmod go-w.")
         elif not mine:
             _say(f"The kernel {path} is not loaded: another user can have written it. It is compiled anew.")
         elif sealed(path.name, data[_SEAL:]) == data:
@@ -144,7 +145,9 @@ def _mine(about: os.stat_result) -> bool:
 def write(path: Path, data: bytes) -> None:
     """All of a file or nothing: others may be reading it. Nobody else may write there."""
     folder(path.parent, 0o755)
-    with beside(path) as new:
+    if not _mine(path.parent.stat()):
+        raise InputError(path.parent, 0, "other users can write there: nothing would be loaded from it")
+    with beside(path, follow=False) as new:
         new.write_bytes(data)
         new.chmod(0o644)
 

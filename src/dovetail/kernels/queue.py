@@ -92,7 +92,7 @@ def enqueue(rule: Any, cap: Any, run: Run, now: int) -> None:
         if fixed:
             _set_keys(rule, run, job, now)
         until[job] = job + 1
-        if m > 0 and rule.common.groups and i > info[ENDED] and _goes_with(rule, cap, run, news[i - 1], job):
+        if m > 0 and rule.common.groups and _goes_with(rule, cap, run, news[i - 1], job):
             until[new[m - 1]] = job + 1
         else:
             new[m] = job

@@ -32,6 +32,7 @@ from dovetail.kernels.state import (
     HELD,
     KEYED,
     LAST,
+    LONG,
     NEWS_LIST,
     NEXT,
     NOW,
@@ -56,10 +57,11 @@ from dovetail.kernels.state import (
 )
 
 # Why the replay came back.
-DONE, REACHED, NEWS, KEYS, GROW, TREE = range(6)
+DONE, REACHED, NEWS, KEYS, GROW, TREE, LONG_QUEUE = range(7)
 """DONE: nothing is left to happen. REACHED: the next moment is later than `until`. NEWS: jobs ended or arrived
 (listed in `news`) and the caller asked to be told before the pass. KEYS: the order's keys are the caller's, and
-are wanted for `queue` now. GROW: an array is too short for what comes next. TREE: Run.tree is wanted."""
+are wanted for `queue` now. GROW: an array is too short for what comes next. TREE: Run.tree is wanted. LONG_QUEUE: more
+entries may wait in the next moment than `info[LONG]`."""
 
 
 @jit
@@ -78,6 +80,10 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
                 return GROW
             if most > rule.common.tree_above and run.tree.shape[0] == 0:
                 return TREE
+            if info[LONG] < 0 or most - info[BEHIND] > info[LONG]:
+                info[LONG] = -info[LONG]
+                if info[LONG] < 0:
+                    return LONG_QUEUE
             info[NOW] = now
             _ends(cap, run, now)
             _arrivals(run, now)

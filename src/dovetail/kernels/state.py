@@ -11,7 +11,7 @@ from dovetail.kernels.compile import inner
 
 # Positions in Run.info.
 NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)
-BEHIND, JOINED, IN_TREE, GROUPED = range(15, 19)
+BEHIND, JOINED, IN_TREE, GROUPED, LONG = range(15, 20)
 """WAITING: entries of QUEUE (jobs, while it is in Run.tree). NEXT: the next job to arrive by its submit. HELD: jobs
 whose arrival time is known from feedback. PHASE: where in a moment the replay stopped. ENDED, ARRIVED: how many of
 `news` are ends, then arrivals. LAST: jobs from this one on never arrive. STANDS: 1 while the plan of the last pass
@@ -19,8 +19,9 @@ still holds (see ListRule.reuse). RECENT: how many jobs that came last are liste
 are those before NEXT. DUE: no running job is expected to end before. CORRECTED: 1 if a running job has been given
 another estimate since the last pass. WAKE: a pass is wanted then, even if nothing happens; NEVER, or not after NOW:
 none is. BEHIND: jobs that wait behind the first of their entry. JOINED: entries that this moment has brought. IN_TREE:
-1 while the queue is in Run.tree. GROUPED: 1 while a planner moves entries."""
-INFO = 19
+1 while the queue is in Run.tree. GROUPED: 1 while a planner moves entries. LONG: more entries are a long queue; below
+0: the next moment has been told of."""
+INFO = 20
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)

@@ -47,7 +47,7 @@ def place_setting(default: str = "best") -> Any:
 
 
 _DEPTH: Final[Kind] = Kind(
-    lambda text: int(text) if text.isdigit() else text,
+    lambda text: int(text) if text.isdecimal() else text,
     "must be all, or a number of jobs of at least 1",
     lambda depth: depth == "all" or (isinstance(depth, int) and 1 <= depth < ALL),
 )
@@ -55,7 +55,7 @@ _DEPTH: Final[Kind] = Kind(
 
 def depth_setting() -> Any:
     """The setting of policies that plan for the whole queue, or for the first of it."""
-    return setting("all", "how many blocked jobs are planned, the first of the queue; others only start", _DEPTH)
+    return setting("all", "how many jobs are planned, the first of the queue; others only start", _DEPTH)
 
 
 def counted(depth: int | str) -> int:

@@ -47,7 +47,7 @@ def _order(text: str) -> Any:
 
 def _reserve(text: str) -> int | str:
     named: dict[str, int | str] = {"none": 0, "first": 1, "all": "all", "strict": "strict"}
-    if text not in named and not text.isdigit():
+    if text not in named and not text.isdecimal():
         raise ValueError("must be strict, none, first, all, or a number of jobs")
     return named[text] if text in named else int(text)
 

@@ -28,6 +28,7 @@ from dovetail.errors import DovetailError, InputError
 from dovetail.files import beside, folder
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.sealed import is_whole, write_sealed
+from dovetail.io.streams import polars_failures
 from dovetail.model.cluster import Cluster, NodeKind
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
@@ -221,7 +222,7 @@ class Store:
             if is_whole(data):
                 return pl.read_parquet(BytesIO(data))
             why = "cut short, or changed"
-        except (OSError, pl.exceptions.PolarsError) as error:
+        except polars_failures() as error:
             why = str(error)
         raise InputError(path, 0, f"not a run, or damaged: {why}; `dovetail study run` makes it again")
 
@@ -322,6 +323,6 @@ def _readable(index: Path) -> pl.DataFrame | None:
     try:
         data = index.read_bytes()
         found = pl.read_parquet(BytesIO(data if is_whole(data) else b""))
-    except (OSError, pl.exceptions.PolarsError):
+    except polars_failures():
         return None
     return found if "run" in found.columns else None

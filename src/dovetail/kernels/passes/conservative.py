@@ -82,22 +82,16 @@ def sweep(cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, n: int, 
     moved = False
     for i in range(n):
         job = queue[i]
-        if until[job] > job + 1:
-            last, length = until[job] - 1, estimate[job]
-            if only_now:
-                moved = _start_alike(cap, now, length, job, last, promised) or moved
-            else:
-                moved = _sweep_alike(cap, now, length, job, last, promised) or moved
-            continue
-        old = promised[job]
-        unreserve(cap, job, old, estimate[job])
-        at = earliest_fit(cap, job, now, estimate[job])
-        if only_now and at > now:
-            at = old
-        reserve(cap, job, at, estimate[job])
-        if at != old:
-            promised[job] = at
-            moved = True
+        last, length, old = until[job] - 1, estimate[job], promised[job]
+        if only_now:
+            moved = _start_alike(cap, now, length, job, last, promised) or moved
+        elif last > job:
+            moved = _sweep_alike(cap, now, length, job, last, promised) or moved
+        elif next_room(cap, job, now) < old:  # else there is nowhere to go
+            unreserve(cap, job, old, length)
+            promised[job] = earliest_fit(cap, job, now, length)
+            reserve(cap, job, promised[job], length)
+            moved = moved or promised[job] != old
     return moved
 
 
