@@ -143,9 +143,9 @@ def areas(times: Ints, values: Ints, edges: Ints) -> Ints:
 
 def binned_variance(line: Timeline, bin_s: int = 3600) -> float:
     """Variance of the mean busy share of bins, each weighted by its length."""
-    edges, share = utilization_by_bin(line, bin_s)
-    if not len(share):
+    if not line.span_s:
         return nan
+    edges = bin_edges(line.times, bin_s)
     in_bins: list[int] = areas(line.times, line.busy, edges).tolist()
     last, last_s = in_bins[-1], int(edges[-1] - edges[-2])
     # In integers to the last step, as the variance above; all bins but the last are `bin_s` long.

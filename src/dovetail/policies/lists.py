@@ -116,13 +116,13 @@ class ListPolicy(RulePolicy):
             backfill = -1
         starve = NEVER if self.starve_s is None else self.starve_s
         moving = starve < NEVER or order in MOVING
+        if self.keeps_promises:
+            common = self.common(asked, order, backfill, starve, asked.keep)
+            return SlackRule(common, self.depth, float(self.relax), float(self.slack))
         # The tree is for one reservation at most; on nodes it would find too many that do not fit.
         tree = self.depth in (0, 1) and not (moving or backfill in MOVING or asked.keep or asked.nodes)
-        tree = tree and not self.keeps_promises
-        groups = order != CODES["given-per-pass"] and not self.keeps_promises
+        groups = order != CODES["given-per-pass"]
         common = self.common(asked, order, backfill, starve, asked.keep, groups, TREE_ABOVE if tree else NEVER)
-        if self.keeps_promises:
-            return SlackRule(common, self.depth, float(self.relax), float(self.slack))
         # On nodes a new plan has the same instants as one that was kept, but not the same nodes.
         anew = moving or asked.every_s or asked.stop_for_news or asked.keep or asked.nodes
         return ListRule(common, self.depth, asked.bounded and self.depth == ALL and not anew)
