@@ -332,6 +332,13 @@ def test_the_same_change_in_every_pair_is_certain() -> None:
     base = rising(10)
     found = compare(base, base / 2)
     assert (found.low, found.high, found.verdict) == (-0.5, -0.5, "better")
+    assert compare(base, base / 2, resamples=1) == found
+
+
+def test_more_pairs_than_are_drawn_at_once() -> None:
+    base = rising(20_000)
+    found = compare(base, base / 2, resamples=3)
+    assert (found.pairs, found.low, found.high, found.verdict) == (20_000, -0.5, -0.5, "better")
 
 
 def test_a_base_of_nothing_has_no_change() -> None:

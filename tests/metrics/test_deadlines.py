@@ -65,6 +65,13 @@ def test_a_policy_that_was_not_asked_refuses_nothing() -> None:
     assert isnan(found["deadlines_missed"])
 
 
+def test_where_no_regular_job_waits_the_longest_wait_is_0() -> None:
+    schedule = schedule_of([(0, 0, 2, 10), (0, 10, 2, 20)])
+    workload = schedule.workload.with_columns(Step("deadlines"), deadline_s=np.array([-1, 80]))
+    found = of_deadlines(replace(schedule, workload=workload))
+    assert (found["regular_max_wait_s"], found["regular_max_stretch"]) == (0, 1)
+
+
 def test_they_are_told_only_where_there_are_deadlines() -> None:
     assert "deadline_jobs" in summarize(made(None))
     assert "deadline_jobs" not in summarize(schedule_of(ROWS))

@@ -45,12 +45,24 @@ def test_by_hand() -> None:
     first_kwh, second_kwh = (20 + 4) / 1000, (8 * 0.5 + (20 + 6) * 0.5) / 1000
     assert found["energy_jobs_kwh"] == pytest.approx(0.020 + 0.010)
     assert found["energy_kwh"] == pytest.approx(1.5 * (first_kwh + second_kwh))
+    assert found["energy_idle_kwh"] == pytest.approx(first_kwh + second_kwh - 0.030)
+    assert found["energy_cooling_kwh"] == pytest.approx(0.5 * (first_kwh + second_kwh))
     assert found["energy_cost"] == pytest.approx(1.5 * (first_kwh * 0.1 + second_kwh * 0.2))
     assert found["revenue"] == pytest.approx(0.3 * 2.5)
     assert found["profit"] == pytest.approx(found["revenue"] - found["energy_cost"])
     assert found["co2_kg"] == pytest.approx(0.5 * found["energy_kwh"])
     assert found["peak_kw"] == pytest.approx(1.5 * 26 / 1000)
     assert found["pue"] == 1.5
+
+
+@pytest.mark.parametrize(("until", "times"), [(-5, [0]), (60, [0, 60]), (130, [0, 100, 130]), (999, [0, 100, 150])])
+def test_powers_to_an_earlier_instant_end_there(until: int, times: list[int]) -> None:
+    """At 5 W a processor: one of two for 100 s, then both for 50 s."""
+    schedule = schedule_of([(0, 0, 150, 1, -1), (0, 100, 50, 1, -1)], Cluster(2))
+    drawn = powers(schedule, Site("part", busy_mw=5_000, idle_mw=1_000), until)
+    assert drawn.times.tolist() == times
+    assert drawn.jobs_mw.tolist() == [5_000, 10_000][: len(times) - 1]
+    assert drawn.idle_mw.tolist() == [1_000, 0][: len(times) - 1]
 
 
 def test_idle_nodes_are_off_between_jobs_and_woken_in_time() -> None:
@@ -177,6 +189,11 @@ def test_a_large_machine_for_years_does_not_wrap() -> None:
 def test_powers_that_cannot_be_added_up_are_refused() -> None:
     with pytest.raises(SettingError, match="exactly"):
         of_energy(schedule_of([(0, 0, 10, 10**6, 10**13)], Cluster(10**6)), Site("s", 1))
+    # A large machine with a small job, and a history with more in use than the machine has.
+    with pytest.raises(SettingError, match="exactly"):
+        of_energy(schedule_of([(0, 0, 10, 1, 1)], Cluster(10**6)), Site("s", 1, idle_mw=10**13))
+    with pytest.raises(SettingError, match="exactly"):
+        of_energy(schedule_of([(0, 0, 10, 10**6, 10**12)], Cluster(1)), Site("s", 1))
 
 
 def test_plants_cool_better_when_it_is_cold_and_when_there_is_load() -> None:

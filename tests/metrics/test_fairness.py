@@ -154,6 +154,7 @@ def test_norms_at_the_edges() -> None:
     assert isnan(metrics.lp_response_s(of()))
     assert metrics.lp_response_s(of((1, 0, 0), (1, 0, 0))) == 0
     assert metrics.lp_response_s(of((1, 3, 0), (1, 0, 4)), 2) == 5
+    assert metrics.lp_response_s(of((1, 1, 0), (1, 0, 10**9)), 1000) == pytest.approx(1e9, rel=1e-12)
     for p in (0.5, nan, 1001, float("inf")):
         with pytest.raises(ValueError, match="norm"):
             metrics.lp_response_s(of((1, 1, 0)), p)

@@ -93,6 +93,11 @@ def test_nothing_counted_gives_counts_of_zero_and_nan() -> None:
                 assert isnan(value), key
 
 
+def test_a_start_at_instant_0_is_a_start() -> None:
+    found = metrics.summarize(schedule_of([(0, 0, 4, 10), (0, 0, 1, 10), (1, -1, 4, 30)]))
+    assert (found["jobs"], found["jobs_counted"], found["jobs_unstarted"]) == (3, 2, 1)
+
+
 def test_the_counting_rule_leaves_the_cluster_alone() -> None:
     schedule = schedule_of([(0, 0, 4, 10), (1, 10, 4, 30), (12, 40, 6, 5)])
     every, ended = metrics.summarize(schedule), metrics.summarize(schedule, counting="ended")
