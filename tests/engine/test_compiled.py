@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from dovetail.engine import compiled
 from dovetail.engine.compiled import Replay, feedback_links, new_replay, read_only
 from dovetail.kernels import state as layout
 from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
@@ -12,6 +14,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import Asked
 from dovetail.policies.conservative import Conservative
 from dovetail.policies.lists import ListPolicy
+from dovetail.policies.registry import policy as policy_named
 
 
 def jobs(**columns: list[int]) -> Workload:
@@ -57,6 +60,31 @@ def test_jobs_behind_the_last_never_arrive() -> None:
         this.run.info[layout.LAST] = 2
         assert this.advance()
         assert this.start.tolist() == ([0, 15, -1] if feedback else [0, 0, -1])
+
+
+def test_arrays_that_grow_change_nothing() -> None:
+    """A planner with room for one job at first, where 13 wait."""
+    queue = jobs(size=[3, 1, 4] * 4 + [2], runtime=[5, 7] * 6 + [1], limit=[9] * 13)
+    rule = policy_named("plan-af:decodes=1").rule(Asked(bounded=True))
+    starts = []
+    for room in (1, 32):
+        this = new_replay(queue, Cluster(4), rule, np.array(queue.limit), room=room)
+        assert this.advance()
+        starts.append(this.start.tolist())
+    assert starts[0] == starts[1]
+    assert min(starts[0]) == 0
+
+
+def test_a_long_queue_is_told_once_with_the_jobs_that_are_unlike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three kinds of jobs in a row come at once, and one more later; each time there is no room for them."""
+    told: list[int] = []
+    several = jobs(size=[4, 1, 1, 2, 2, 2, 3], submit=[0] * 6 + [1])
+    for longest in (2, 3):
+        monkeypatch.setattr(compiled, "LONG", longest)
+        this = new_replay(several, Cluster(4), Conservative().rule(), np.array(several.limit), room=1)
+        this.on_long = told.append
+        assert this.advance()
+    assert told == [3]
 
 
 def test_links() -> None:

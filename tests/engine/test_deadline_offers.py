@@ -66,6 +66,31 @@ def test_a_job_that_can_wait_saves_what_comes_after_it() -> None:
     assert found.offers[0].wait_s == (7 * HOUR, 5 * HOUR)
 
 
+def test_on_an_idle_machine_the_job_itself_is_not_among_those_that_run() -> None:
+    found = offers(
+        weekly(), Cluster(4), DeadlineBackfilling(), now=NOW - 2 * HOUR, size=4, limit_s=HOUR, deadlines_s=[], weeks=1
+    )
+    assert (found.running, found.waiting, found.promised_s, found.earliest_s) == (0, 0, 0, HOUR)
+    assert found.wait_s == (0,)
+
+
+def test_each_future_is_one_week_and_no_more() -> None:
+    """Two jobs a week, each of all processors for half a week, each submitted an hour before the last one ends. A job
+    that can wait lets those of the week to come go first, and then no more come."""
+    half = WEEK_S // 2
+    columns = {
+        "id": np.arange(7), "submit": half * np.arange(1, 8) - HOUR, "size": np.full(7, 4),
+        "runtime": half + HOUR * (np.arange(7) == 0), "limit": half + HOUR * (np.arange(7) == 0),
+    }  # fmt: skip
+    found = offers(
+        Workload("full", columns, 4, Provenance("made here")), Cluster(4), DeadlineBackfilling(), now=NOW, size=4,
+        limit_s=HOUR, deadlines_s=[8 * WEEK_S], weeks=2,
+    )  # fmt: skip
+    assert found.wait_s == (half, half)
+    assert found.offers[0].wait_s == (3 * half, 3 * half)
+    assert found.offers[0].saved_s == (2 * HOUR, 2 * HOUR)
+
+
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(SettingError, match="no such job runs on 4"):
         asked([HOUR], size=5)

@@ -4,15 +4,21 @@ that cannot run there are refused."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dovetail.engine.fair_starts import fair_starts
 from dovetail.engine.pass_times import timed_replay
-from dovetail.engine.replay import replay, warm
+from dovetail.engine.replay import made_ready, replay, warm
 from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster
+from dovetail.model.requests import requests_of, typical
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
+from tests.engine.test_power_cap import StartAll
 from tests.slow.node_cases import random_nodes_case
 
 PLACES = ("first", "best", "worst", "consolidate", "scarce", "gradient")
@@ -47,6 +53,33 @@ def test_fair_starts_place_as_the_replay_does(place: str) -> None:
             known = case.workload.take(np.arange(len(case.workload)) <= job, "comes later")
             wanted = replay(known, chosen, cluster=cluster, estimate=guess[: job + 1]).start[job]
             assert fair[job] == wanted, (place, seed, job)
+
+
+def test_typical_jobs_are_those_of_the_workload_where_the_cluster_says_none() -> None:
+    """Only where the rule of placement asks for them; what the cluster says stays."""
+    case = random_nodes_case(random.Random(1))
+    plain = replace(case.cluster, typical=())
+    known = made_ready(plain, case.workload, policy("easy:place=gradient"))
+    assert known.typical == typical(requests_of(case.workload, plain), weigh=plain.shared_at)
+    assert known.typical
+    assert made_ready(plain, case.workload, policy("easy:place=best")) is plain
+    given = replace(plain, typical=known.typical[:1])
+    assert made_ready(given, case.workload, policy("easy:place=gradient")) is given
+
+
+def test_kernels_are_made_ready_for_policies_that_have_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a replay of one job. A policy in Python needs none."""
+    replayed: list[tuple[str, int]] = []
+
+    def one_job_of(workload: Workload, chosen: Policy, *, cluster: Cluster) -> None:
+        assert len(workload) == 1
+        replayed.append((chosen.name, cluster.nodes))
+
+    monkeypatch.setattr("dovetail.engine.replay.replay", one_job_of)
+    warm(policy("easy"))
+    warm(policy("easy"), nodes=True)
+    warm(StartAll())
+    assert replayed == [("easy", 0), ("easy", 1)]
 
 
 @pytest.mark.parametrize("name", ["conservative", "dbf", "plan-deadline", "cp-af"])

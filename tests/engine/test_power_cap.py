@@ -19,7 +19,7 @@ from dovetail.metrics.energy import powers
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.workload import Step
+from dovetail.model.workload import Provenance, Step, Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
@@ -101,6 +101,14 @@ class StartAll(Policy):
                 starts.append(job)
                 free -= int(state.size[job])
         return Plan(starts=starts)
+
+
+def test_what_a_job_drew_is_free_again_when_it_ends() -> None:
+    """Three jobs one after another, each of half of what the cap leaves."""
+    rows = {"id": [1, 2, 3], "submit": [0, 5, 10], "size": [2] * 3, "runtime": [5] * 3, "limit": [5] * 3}
+    workload = Workload("three", {name: np.array(values) for name, values in rows.items()}, 8, Provenance("by hand"))
+    cluster = Cluster(8, cap=PowerCap(100, idle_mw=5, busy_mw=20))  # 60 are left; each draws 30 beyond idle
+    assert replay(workload, StartAll(), cluster=cluster).start.tolist() == [0, 5, 10]
 
 
 def test_who_breaks_the_cap_is_told() -> None:

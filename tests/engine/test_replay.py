@@ -95,6 +95,14 @@ def test_progress_rises_to_the_number_of_jobs(by_event: bool, feedback: bool) ->
     assert told[:-1] == [int((schedule.start <= at).sum()) for at in submits]
 
 
+@BOTH
+def test_progress_is_told_200_times_from_the_first_submit_to_the_last_and_at_the_end(by_event: bool) -> None:
+    told: list[int] = []
+    three = workload(size=[1, 1, 1], submit=[1000, 1100, 1200])
+    replay(three, policy("easy"), event_by_event=by_event, progress=told.append)
+    assert told == [1] * 99 + [2] * 100 + [3, 3]
+
+
 def test_progress_of_nothing() -> None:
     told: list[int] = []
     replay(workload(size=[]), policy("easy"), progress=told.append)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.engine.contract import random_workload
+from dovetail.engine.estimates import estimator_of
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import MOST_WAKES, Stepper
 from dovetail.errors import PolicyError
@@ -17,6 +18,7 @@ from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
+from dovetail.predict.base import Job, Predictor
 from tests.contract.cases import case
 
 
@@ -103,6 +105,35 @@ def test_what_a_policy_is_shown() -> None:
     ]
     assert stepper.start.tolist() == [0, 0, 5]
     assert stepper.passes == 5
+
+
+@pytest.mark.parametrize(
+    ("correct", "second", "third"), [("none", [2, 2], [2, 2]), ("limit", [6, 9], [6, 9]), ("double", [4, 4], [4, 8])]
+)
+def test_who_outlives_an_estimate_is_given_another(correct: str, second: list[int], third: list[int]) -> None:
+    """All are expected to run 2 s. At 3 s jobs 0 and 1 still run; at 5 s job 0 ends and job 1 still runs."""
+
+    class TwoSeconds(Predictor):
+        name = "two-seconds"
+
+        def estimate(self, job: Job) -> float:
+            return 2.0
+
+        def observe(self, job: Job, runtime_s: int) -> None:
+            """Learns nothing."""
+
+    predictor, shown = TwoSeconds(), []
+    predictor.correct = correct
+
+    def see(state: State, plan: Plan) -> None:
+        shown.append((state.now, state.estimate[:2].tolist(), state.corrected.tolist()))
+
+    Stepper(three(), Cluster(8), Says(first_fits), estimator_of(three(), predictor), see=see).advance()
+    assert shown[:3] == [
+        (0, [2, 2], []),
+        (3, second, [0, 1] if second != [2, 2] else []),
+        (5, third, [1] if third != second else []),
+    ]
 
 
 def test_the_last_plan_stands_in_the_next_state() -> None:
