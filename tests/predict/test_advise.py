@@ -38,6 +38,15 @@ def test_few_jobs_promise_little() -> None:
     assert stopped.censored == 200
 
 
+@pytest.mark.parametrize(
+    ("ran", "limit"),
+    [(1, 60), (59, 60), (60, 120), (3598, 3600), (3599, 3600), (3600, 3900), (4199, 4200), (4200, 4500)],
+)
+def test_limits_are_whole_minutes_and_from_an_hour_on_five_of_them(ran: int, limit: int) -> None:
+    """A job that runs so long again must not be stopped: a limit is at least a second more."""
+    assert advise(history([ran] * 30, [9000] * 30), user=1).limits[0] == (0.2, limit)
+
+
 def test_the_most_specific_group_that_is_large_enough() -> None:
     sizes = [1] * 25 + [2] * 25 + [4] * 3
     ran = [100] * 25 + [200] * 25 + [400] * 3

@@ -230,6 +230,18 @@ def test_a_predictor_begins_anew_in_each_replay() -> None:
     assert (one.seen, first.estimate) == (0, "counts")
 
 
+def test_settings_reach_the_learner() -> None:
+    """The defaults are those of docs/predictors.md; the ends of a range are in it."""
+    workload, _ = busy(1)
+    for name, settings in {
+        "survival": (200, 0.15, 0.02),
+        "survival:risk=0,share=0,jobs=1": (1, 0, 0),
+        "survival:risk=1,share=1,jobs=1000": (1000, 1, 1),
+    }.items():
+        learner = predictor(name).learner(workload)
+        assert (learner.many, learner.share, learner.risk) == settings
+
+
 def test_names_and_settings() -> None:
     assert predictor("survival:risk=0.03,jobs=9") == Survival(0.03, jobs=9, name="survival:risk=0.03,jobs=9")
     assert predictor("last2") == Recent(name="last2")

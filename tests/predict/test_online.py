@@ -52,21 +52,20 @@ def jobs(rng: random.Random, n: int) -> list[tuple[Job, int]]:
     return made
 
 
-def test_steps_are_those_of_the_loop() -> None:
-    for seed in range(20):
-        ours, slow, open_jobs = Online(), Slow(), []
-        for job, ran in jobs(random.Random(seed), 60):
-            said = ours.estimate(job)
-            x = ours._asked[job.number].tolist()
-            assert len(x) == 1 + 18 + 18 + 153
-            if slow.w:
-                value = abs(sum(w * value for w, value in zip(slow.w, x, strict=True)))
-                assert said == pytest.approx(max(1, value), rel=1e-6)
-            open_jobs.append((job, ran, x))
-            if len(open_jobs) > 4:
-                job, ran, x = open_jobs.pop(0)
-                ours.observe(job, ran)
-                slow.learn(x, ran, 1 + math.log(job.size * ran))
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_are_those_of_the_loop(seed: int) -> None:
+    ours, slow, open_jobs = Online(), Slow(), []
+    for job, ran in jobs(random.Random(seed), 60):
+        said = ours.estimate(job)
+        x = ours._asked[job.number].tolist()
+        assert len(x) == 1 + 18 + 18 + 153
+        value = abs(sum(w * value for w, value in zip(slow.w, x, strict=True))) if slow.w else 0
+        assert said == pytest.approx(max(1, value), rel=1e-6)
+        open_jobs.append((job, ran, x))
+        if len(open_jobs) > 4:
+            job, ran, x = open_jobs.pop(0)
+            ours.observe(job, ran)
+            slow.learn(x, ran, 1 + math.log(job.size * ran))
 
 
 def test_the_features_of_a_job() -> None:
@@ -80,6 +79,10 @@ def test_the_features_of_a_job() -> None:
     wanted: list[float] = [500, 9000, 9000, 9000, 500, 500, 500, 800, 6, 2, 300, 1, 300]
     wanted += [turn(angle) for angle in angles for turn in (math.cos, math.sin)] + [1.5]
     assert one._asked[2][:19].tolist() == pytest.approx([1, *wanted])
+    one.observe(second, 100)
+    one.estimate(Job(3, 1400, 6, 9000, 7, 0, 0, 0))
+    # The last three run times, the limit, the means of two and three of them, and of all that ended.
+    assert one._asked[3][1:8].tolist() == [100, 500, 9000, 9000, 300, 300, 300]
 
 
 def test_neighbours_are_the_nearest_and_then_the_last() -> None:
