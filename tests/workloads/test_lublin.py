@@ -130,10 +130,13 @@ def test_run_times_follow_the_hyper_gamma_of_their_size(job_class: JobClass, sam
             assert abs(z) < 4.5, f"size {size}: share of run times below {k} s"
 
 
-def test_large_jobs_all_come_from_the_long_gamma() -> None:
+@pytest.mark.parametrize(
+    ("job_class", "a2", "b2"), [(BATCH, 639.1, 0.0156), (INTERACTIVE, 7.073, 0.6856), (UNTYPED, 312, 0.03)]
+)
+def test_large_jobs_all_come_from_the_long_gamma(job_class: JobClass, a2: float, b2: float) -> None:
     size = np.full(20_000, 1000)
-    log = np.log(synthetic._runtimes(UNTYPED, size, np.random.default_rng(1)))
-    mean, deviation = 312 * 0.03, math.sqrt(312) * 0.03
+    log = np.log(synthetic._runtimes(job_class, size, np.random.default_rng(1)))
+    mean, deviation = a2 * b2, math.sqrt(a2) * b2
     assert abs(float(log.mean()) - mean) < 4.5 * deviation / math.sqrt(20_000)
     assert log.max() <= 12
 
@@ -162,6 +165,13 @@ def test_the_weights_are_those_of_the_published_gamma(job_class: JobClass) -> No
     published = np.zeros(48)
     published[(bucket - 1) % 48] = np.diff(upto)
     assert weights == pytest.approx(published / published.mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize("x", [0.1, 1.0, 3.0, 20.0])
+def test_the_gamma_distribution_by_its_closed_forms(x: float) -> None:
+    assert synthetic._gamma_cdf(x, 1) == pytest.approx(1 - math.exp(-x), rel=1e-13)
+    assert synthetic._gamma_cdf(x, 3) == pytest.approx(1 - (1 + x + x * x / 2) * math.exp(-x), rel=1e-11)
+    assert synthetic._gamma_cdf(x, 0.5) == pytest.approx(math.erf(math.sqrt(x)), rel=1e-13)
 
 
 @CLASSES
@@ -204,6 +214,11 @@ def test_both_kinds_are_the_two_streams_merged(samples: dict[str, Workload]) -> 
     counts = {"interactive": int(interactive.sum()), "batch": int((~interactive).sum())}
     relative = sum((float(gaps[k].std()) / mean[k]) ** 2 * (1 / JOBS + 1 / counts[k]) for k in gaps)
     assert abs(float(interactive.mean()) - share) < 4.5 * share * (1 - share) * math.sqrt(relative)
+
+
+def test_the_queue_says_the_class() -> None:
+    for kind, queues in {"batch": {1}, "interactive": {0}, "untyped": {-1}}.items():
+        assert set(lublin(50, 16, seed=1, kind=kind)["queue"].tolist()) == queues
 
 
 def test_same_seed_same_bytes_other_seed_other_jobs() -> None:
@@ -360,6 +375,26 @@ def test_popularity_ranks_are_a_permutation_with_the_longest_first(seed: int) ->
     ranks = limits._head_ranks(np.random.default_rng(seed))
     assert ranks[0] == 1
     assert sorted(ranks) == list(range(1, 21))
+    assert [sorted(log) for log in zip(*limits._RANKS, strict=True)] == [list(range(1, 21))] * 4
+
+
+def test_multiples_of_round_values_complete_the_popular_ones() -> None:
+    """Coarse ones first, from the longest downwards, until there are twenty."""
+    common = [5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 20 * MINUTE, 30 * MINUTE]
+    common += [h * HOUR for h in (1, 2, 3, 4, 5, 6, 8, 10, 12, 18)]
+    for longest, more in {48: (20, 30, 40, 45), 99: (50, 70, 80, 90), 240: (50, 100, 150, 200)}.items():
+        assert limits._head_values(longest * HOUR) == [longest * HOUR, *common, *(h * HOUR for h in more)]
+
+
+def test_other_limits_that_collide_are_moved_by_tens_of_seconds() -> None:
+    """There are only 120 whole minutes in two hours. What is taken already is left out."""
+    first = [30, 20, 10, 60, 90, 80, 40, 70, 50]  # around 0, and then around a minute
+    assert limits._tail_values(565, 2 * HOUR, set())[:9] == first
+    assert limits._tail_values(565, 2 * HOUR, {20, 60})[:7] == [30, 10, 90, 80, 40, 70, 50]
+    values = limits._tail_values(565, 2 * HOUR, set())
+    assert len(set(values)) == len(values) > 300
+    assert {value % MINUTE for value in values} == {0, 10, 20, 30, 40, 50}
+    assert 0 < min(values) < max(values) < 2 * HOUR
 
 
 @settings(max_examples=60, deadline=None)
@@ -374,11 +409,11 @@ def test_limits_always_cover_run_times(runtime: list[int], seed: int, hours: int
 
 
 def test_a_histogram_has_one_limit_per_job() -> None:
-    for jobs in (0, 1, 200, 1000, 70_000, 300_000):
+    for jobs in (0, 1, 200, 1000, 10_000, 70_000, 300_000):
         values, counts = histogram(jobs, LONGEST_S, np.random.default_rng(0))
         assert counts.sum() == jobs
         assert (np.diff(values) > 0).all()
-        assert len(values) == {70_000: 340, 300_000: 565, 1000: 35}.get(jobs, 20)
+        assert len(values) == {1000: 35, 10_000: 90, 70_000: 340, 300_000: 565}.get(jobs, 20)
 
 
 def test_a_short_longest_limit_is_refused() -> None:

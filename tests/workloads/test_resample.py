@@ -79,6 +79,16 @@ def test_the_step_makes_the_same_workload_again() -> None:
     assert lengthen(source, 4000, 6, mix="reported").digest() != once.digest()
 
 
+def test_the_same_jobs_again_take_as_many_days_as_recorded() -> None:
+    """Three jobs that are alike, of ten days: the first of them nine days before the others."""
+    source = small(jobs=3).with_columns(
+        Step("alike"), submit=np.array([0, 9 * DAY_S, 10 * DAY_S]), runtime=np.full(3, 60), limit=np.full(3, 100),
+        size=np.full(3, 1), units=np.full(3, 1), unit_cores=np.full(3, 1), unit_gpus=np.zeros(3, np.int64),
+    )  # fmt: skip
+    assert lengthen(source, 3, 1).provenance.steps[-1].name == "lengthen=3,mix=recorded,days=10 seed=1"
+    assert lengthen(source, 30, 1).provenance.steps[-1].name == "lengthen=30,mix=recorded,days=100 seed=1"
+
+
 def test_users_and_names_are_synthetic_and_repeat() -> None:
     longer = lengthen(small(), 20_000, 1)
     assert all(text.startswith("synthetic-user-") for text in longer.names["user"])

@@ -22,6 +22,7 @@ from dovetail.workloads.scenarios import (
     offered_load,
     per_node,
     periodic_deadlines,
+    power,
     sample,
     sample_users,
     scale_load,
@@ -196,6 +197,13 @@ def test_demands_of_the_largest_jobs_are_drawn_as_those_of_small_ones() -> None:
     assert drawn[0]["unit_gpus"].tolist() == drawn[1]["unit_gpus"].tolist()
 
 
+def test_powers_are_whole_milliwatts_from_the_least_to_the_most() -> None:
+    drawn = power(TEN, Fraction("0.998"), Fraction(1), 5)
+    assert set(drawn["power_mw"].tolist()) == {998, 999, 1000}
+    assert drawn.provenance.steps[-1].changed == 10
+    assert set(power(TEN, Fraction("7.8"), Fraction("7.8"), 5)["power_mw"].tolist()) == {7800}
+
+
 def test_a_shift_starts_at_zero() -> None:
     moved = shift_to_zero(TEN)
     assert moved.submit.tolist() == [100 * i for i in range(10)]
@@ -219,6 +227,8 @@ def test_a_shift_starts_at_zero() -> None:
         ("periodic-deadlines=0.1", periodic_deadlines(TEN, 0.1)),
         ("per-node=4", per_node(TEN, 4)),
         ("per-node=1,memory=3.2", per_node(TEN, 1, Fraction(16, 5))),
+        ("power=7.8", power(TEN, Fraction("7.8"), Fraction("7.8"), 5)),
+        ("power=7.8..11.11", power(TEN, Fraction("7.8"), Fraction("11.11"), 5)),
         ("shift-to-zero", shift_to_zero(TEN)),
     ],
 )
@@ -268,10 +278,14 @@ def test_the_command_line_form_does_the_same(text: str, same: Workload) -> None:
         ("per-node=20,memory=-1", "must be a number above 0"),
         ("per-node=20,memory=900000", "memory is above 0 GB per core"),
         ("per-node=20,disk=1", "no setting 'disk'"),
+        ("power=few", "power=7.8..11.11"),
+        ("power=2..1.5", "power: 2 W is above 1.5 W"),
         ("demand=cores", "demand=memory_gb:16"),
         ("demand=cores:few", "demand=memory_gb:16"),
         ("demand=cores:0", "amounts are from 1 to"),
         ("demand=Cores:4", "called by a-z"),
+        ("demand=cores:999999999", "amounts are from 1 to"),
+        ("demand=cores:1000000000", "demand=memory_gb:16"),
         ("demand=cores:4", "units to ask for cores"),
     ],
 )
