@@ -76,12 +76,12 @@ def test_arrays_that_grow_change_nothing() -> None:
 
 
 def test_a_long_queue_is_told_once_with_the_jobs_that_are_unlike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three kinds of jobs in a row come at once, and one more later; each time there is no room for them."""
+    """Three kinds of jobs in a row come at once, and one more later: never do more than three kinds wait."""
     told: list[int] = []
     several = jobs(size=[4, 1, 1, 2, 2, 2, 3], submit=[0] * 6 + [1])
     for longest in (2, 3):
         monkeypatch.setattr(compiled, "LONG", longest)
-        this = new_replay(several, Cluster(4), Conservative().rule(), np.array(several.limit), room=1)
+        this = new_replay(several, Cluster(4), Conservative().rule(Asked(bounded=True)), np.array(several.limit))
         this.on_long = told.append
         assert this.advance()
     assert told == [3]

@@ -52,7 +52,9 @@ def _work(
     """What a fork is to do, and how many seconds it has."""
     if "test" in task:
         return partial(_measured, items[task["test"]]), WORK["most_s"]
-    chosen = [items[name] for name in task["tests"] if name in items] or list(items.values())
+    if any(name not in items for name in task["tests"]):  # a file of tests cannot even be imported any more
+        return partial(dict, result="killed", by="import"), task["most_s"]
+    chosen = [items[name] for name in task["tests"]] or list(items.values())
     return partial(_tried, task, chosen, functions), task["most_s"]
 
 
