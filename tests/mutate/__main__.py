@@ -189,6 +189,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "dovetail-mutate"))
     parser.add_argument("--only", default="", help="mutants of files with this in their path")
     parser.add_argument("--survivors", action="store_true", help="only those that survived in results.csv")
+    parser.add_argument("--uncompiled", action="store_true", help="kernels that survive are not compiled: minutes each")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
     tests = measured(asked.folder)
@@ -198,17 +199,25 @@ def main() -> None:
         mutants = [
             one for one in mutants if known.get(_key(_row(asked.seed, asdict(one))), {}).get("result") == "survived"
         ]
+    survived = []
     for one, answer in zip(mutants, tried(mutants, tests), strict=True):
-        if answer["result"] == "survived" and (more := compiled(one, tests)):
-            answer = {**more, "cpu_s": answer["cpu_s"] + more["cpu_s"]}
-        row = _row(asked.seed, answer)
-        known[_key(row)] = row
-        print(" | ".join(map(str, row.values())), flush=True)
+        _keep(known, asked.seed, answer)
+        if answer["result"] == "survived":
+            survived.append((one, answer))
+    for one, answer in survived if not asked.uncompiled else ():
+        if more := compiled(one, tests):
+            _keep(known, asked.seed, {**more, "cpu_s": answer["cpu_s"] + more["cpu_s"]})
+    print(Counter((row["file"].partition("/")[0], row["result"]) for row in known.values()))
+
+
+def _keep(known: dict[tuple[str, ...], Answer], seed: int, answer: Answer) -> None:
+    row = _row(seed, answer)
+    known[_key(row)] = row
+    print(" | ".join(map(str, row.values())), flush=True)
     with RESULTS.open("w", newline="", encoding="utf-8") as stream:
         table = csv.DictWriter(stream, FIELDS, lineterminator="\n")
         table.writeheader()
         table.writerows(known.values())
-    print(Counter((row["file"].partition("/")[0], row["result"]) for row in known.values()))
 
 
 def _row(seed: int, answer: Answer) -> Answer:
