@@ -15,6 +15,7 @@ import csv
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -187,14 +188,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--mutants", type=int, default=450)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir(), "dovetail-mutate"))
-    parser.add_argument("--only", default="", help="mutants of files with this in their path")
+    parser.add_argument("--only", default="", help="mutants of files whose path has this (a regular expression)")
     parser.add_argument("--survivors", action="store_true", help="only those that survived in results.csv")
     parser.add_argument("--uncompiled", action="store_true", help="kernels that survive are not compiled: minutes each")
     asked = parser.parse_args()
     asked.folder.mkdir(exist_ok=True)
     tests = measured(asked.folder)
     known = {_key(row): row for row in _read()}
-    mutants = [one for one in drawn(asked.seed, asked.mutants) if asked.only in one.file]
+    mutants = [one for one in drawn(asked.seed, asked.mutants) if re.search(asked.only, one.file)]
     if asked.survivors:
         mutants = [
             one for one in mutants if known.get(_key(_row(asked.seed, asdict(one))), {}).get("result") == "survived"
