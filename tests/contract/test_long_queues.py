@@ -33,15 +33,20 @@ STILL = ("fcfs", "sjf", "ljf", "saf", "laf", "spf", "small", "large")
 """Orders that do not change while a job waits."""
 
 
+def tree_case(seed: int) -> Case:
+    """A case for policies that may have a tree."""
+    rng = random.Random(seed)
+    drawn = case(seed)
+    order, backfill, reserve = rng.choice(STILL), rng.choice((None, *STILL)), rng.choice((0, 1, 1))
+    policies = ListPolicy(order, reserve, backfill), slow.ListPolicy(order, reserve, backfill)
+    return Case(seed, drawn.jobs, drawn.processors, *policies, drawn.feedback, rng.choice((0, 0, 3)))
+
+
 @pytest.mark.parametrize("above", [1, 8])
 def test_a_tree_finds_what_a_scan_finds(above: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lists, "TREE_ABOVE", above)
     for seed in range(CASES // 8):
-        rng = random.Random(seed)
-        drawn = case(seed)
-        order, backfill, reserve = rng.choice(STILL), rng.choice((None, *STILL)), rng.choice((0, 1, 1))
-        policies = ListPolicy(order, reserve, backfill), slow.ListPolicy(order, reserve, backfill)
-        this = Case(seed, drawn.jobs, drawn.processors, *policies, drawn.feedback, rng.choice((0, 0, 3)))
+        this = tree_case(seed)
         assert this.policy.rule(Asked()).common.tree_above == above
         assert disagreements(this) == []
 

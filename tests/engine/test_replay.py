@@ -46,6 +46,22 @@ def test_impossible_jobs_are_refused(columns: dict[str, list[int]], words: str, 
 
 
 @BOTH
+def test_what_is_left_beside_a_reservation_is_given_once(by_event: bool) -> None:
+    """Job 2 is to start at 100 and leaves one processor then: job 3 takes it until 202, so job 4 waits for job 2."""
+    run = [100, 10, 200, 300]
+    four = workload(size=[5, 7, 1, 1], submit=[0, 1, 2, 2], runtime=run, limit=run)
+    assert replay(four, policy("easy"), event_by_event=by_event).start.tolist() == [0, 100, 2, 110]
+
+
+@BOTH
+def test_who_starts_behind_the_reservations_is_known_to_run(by_event: bool) -> None:
+    """Job 4 starts beside two reservations and runs until 52: job 5 would be in the way of the first."""
+    run = [10, 5, 5, 50, 8]
+    five = workload(size=[5, 7, 7, 1, 1], submit=[0, 1, 1, 2, 3], runtime=run, limit=run)
+    assert replay(five, policy("list:reserve=2"), event_by_event=by_event).start.tolist() == [0, 10, 15, 2, 20]
+
+
+@BOTH
 def test_impossible_settings_are_refused(by_event: bool) -> None:
     two = workload(size=[1, 2])
     with pytest.raises(SettingError, match="every=-1"):

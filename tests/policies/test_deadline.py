@@ -74,6 +74,13 @@ def test_a_deadline_that_cannot_be_met_is_refused_and_the_job_is_regular() -> No
     assert schedule.accepted.tolist() == [-1, 0, -1]
 
 
+def test_a_deadline_of_0_s_is_answered_however_many_wait() -> None:
+    """And is promised a start at once, as it is regular then: nobody starts that is in its way."""
+    schedule = made([job(0, 2, 10), job(1, 2, 10), job(2, 3, 10, deadline=0), job(3, 1, 30)], 3, "dbf:depth=1")
+    assert schedule.accepted.tolist() == [-1, -1, 0, -1]
+    assert schedule.start.tolist() == [0, 10, 20, 30]
+
+
 def test_a_refused_job_takes_the_place_of_one_that_can_wait() -> None:
     jobs = [job(0, 2, 10), job(1, 2, 10, deadline=100), job(2, 2, 10, deadline=20)]
     schedule = made(jobs, 2)
