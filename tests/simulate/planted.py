@@ -59,8 +59,8 @@ BUGS: Final = (
     ),
     Bug(
         "promise", "when a plan is compressed, jobs start no earlier than in a second",
-        "kernels/passes/conservative.py", "        at = earliest_fit(cap, job, now, estimate[job])",
-        "        at = earliest_fit(cap, job, now + 1, estimate[job])",
+        "kernels/passes/conservative.py", "            promised[job] = earliest_fit(cap, job, now, length)",
+        "            promised[job] = earliest_fit(cap, job, now + 1, length)",
     ),
     Bug(
         "full node", "a node takes units that need one core more than it has",

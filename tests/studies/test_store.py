@@ -120,7 +120,7 @@ def test_duckdb_reads_the_files_as_they_are(filled: tuple[Store, list[Task]]) ->
 
 def test_half_written_files_are_no_runs_and_go_when_old(filled: tuple[Store, list[Task]], tmp_path: Path) -> None:
     store = copied(filled[0], tmp_path / "c.store")
-    left = store.path / "runs" / ".abc.parquet.00ff.new"
+    left = store.path / "runs" / ".abc.parquet.0011aaff.new"
     left.write_bytes(b"half")
     before = store.names()
     store.create()
