@@ -159,6 +159,7 @@ def test_more_processors_than_there_are() -> None:
 def test_units_below_none() -> None:
     assert [one.rule for one in found({**ON_NODES, "nodes": [0], "units": [-1]})] == ["units"]
     assert found({**ON_NODES, "nodes": [], "units": [0], "devices": []}) == []
+    assert [one.job for one in found({**TWO, "nodes": [0], "units": [0, -1]})] == [1]
 
 
 def test_every_violation_is_counted_and_five_are_shown() -> None:
