@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
+
+_LONGEST: Final = 1500
+"""Of a line about a file: it quotes what is there, and that may be of any length."""
 
 
 class DovetailError(Exception):
@@ -13,9 +17,10 @@ class InputError(DovetailError):
     """A file does not follow a rule. Names the file, the line (0 where none applies) and the rule."""
 
     def __init__(self, path: str | Path, line: int, rule: str) -> None:
-        self.path, self.line, self.rule = str(path), line, rule
+        cut = (text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…" for text in rule.split("\n"))
+        self.path, self.line, self.rule = str(path), line, "\n".join(cut)
         where = f"{self.path}:{line}" if line else self.path
-        super().__init__(f"{where}: {rule}")
+        super().__init__(f"{where}: {self.rule}")
 
 
 class SettingError(DovetailError, ValueError):

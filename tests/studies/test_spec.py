@@ -97,6 +97,14 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
         read_study(written(tmp_path, text))
 
 
+def test_what_is_quoted_is_cut(tmp_path: Path) -> None:
+    """It may be of any length; a line stays one that a person can read."""
+    text = GOOD.replace('"limit"', f'"{"x" * 5000}"')
+    with pytest.raises(InputError, match="no estimate 'xxx") as caught:
+        read_study(written(tmp_path, text))
+    assert max(map(len, str(caught.value).split("\n"))) < 2_000
+
+
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"name = 'x'\x00", b"x" * 2_000_000])
 def test_other_files_are_refused(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "study.toml"
