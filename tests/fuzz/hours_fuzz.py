@@ -72,8 +72,8 @@ def table(rng: random.Random, folder: Path) -> Tally:
         good = False
         for at in rng.sample(range(many), min(many, rng.choice((0, 1, 2, 20)))):
             way = rng.randrange(6)
-            if way <= 2:
-                rows[at][rng.choice((0, 2))] = rng.choice(NASTY)
+            if way <= 2 and rows[at]:
+                rows[at][rng.choice((0, len(rows[at]) - 1))] = rng.choice(NASTY)
             elif way == 3:
                 rows[at] = worse_fields(rows[at], rng)
             elif way == 4:
