@@ -13,22 +13,8 @@ from dovetail.kernels.learners.learner import Learner, new_learner
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
-from dovetail.policies.base import Policy
 from dovetail.predict.base import CompiledPredictor
-
-
-class FirstFits(Policy):
-    """Starts whatever fits, in order of arrival."""
-
-    name = "first-fits"
-
-    def decide(self, state: State) -> Plan:
-        starts, free = [], state.free
-        for job in state.waiting.tolist():
-            if state.size[job] <= free:
-                starts.append(job)
-                free -= int(state.size[job])
-        return Plan(starts=starts)
+from tests.engine.first_fits import FirstFits
 
 
 class KnowsTheLast(FirstFits):

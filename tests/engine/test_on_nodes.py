@@ -18,7 +18,7 @@ from dovetail.model.requests import requests_of, typical
 from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
-from tests.engine.test_power_cap import StartAll
+from tests.engine.first_fits import FirstFits
 from tests.slow.node_cases import random_nodes_case
 
 PLACES = ("first", "best", "worst", "consolidate", "scarce", "gradient")
@@ -78,7 +78,7 @@ def test_kernels_are_made_ready_for_policies_that_have_some(monkeypatch: pytest.
     monkeypatch.setattr("dovetail.engine.replay.replay", one_job_of)
     warm(policy("easy"))
     warm(policy("easy"), nodes=True)
-    warm(StartAll())
+    warm(FirstFits())
     assert replayed == [("easy", 0), ("easy", 1)]
 
 

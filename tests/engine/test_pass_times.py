@@ -18,6 +18,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
+from tests.engine.first_fits import first_fits
 
 
 class Slow(Policy):
@@ -30,12 +31,7 @@ class Slow(Policy):
             begin = time.thread_time()
             while time.thread_time() - begin < 0.02:
                 pass
-        starts, free = [], state.free
-        for job in state.waiting.tolist():
-            if state.size[job] <= free:
-                starts.append(job)
-                free -= int(state.size[job])
-        return Plan(starts=starts)
+        return first_fits(state)
 
 
 POLICIES = [

@@ -17,13 +17,11 @@ from dovetail.engine.replay import replay
 from dovetail.errors import PolicyError, SettingError
 from dovetail.metrics.energy import powers
 from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
-from dovetail.model.plan import Plan
-from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Step, Workload
-from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
 from tests.contract.cases import Case, case
+from tests.engine.first_fits import FirstFits
 from tests.slow import policies as slow
 
 ROOT = Path(__file__).parents[2]
@@ -89,26 +87,12 @@ def test_capped_replays_equal_slow_ones() -> None:
     assert done.stdout == "[]\n"
 
 
-class StartAll(Policy):
-    """Starts whatever has processors."""
-
-    name = "start-all"
-
-    def decide(self, state: State) -> Plan:
-        starts, free = [], state.free
-        for job in state.waiting.tolist():
-            if state.size[job] <= free:
-                starts.append(job)
-                free -= int(state.size[job])
-        return Plan(starts=starts)
-
-
 def test_what_a_job_drew_is_free_again_when_it_ends() -> None:
     """Three jobs one after another, each of half of what the cap leaves."""
     rows = {"id": [1, 2, 3], "submit": [0, 5, 10], "size": [2] * 3, "runtime": [5] * 3, "limit": [5] * 3}
     workload = Workload("three", {name: np.array(values) for name, values in rows.items()}, 8, Provenance("by hand"))
     cluster = Cluster(8, cap=PowerCap(100, idle_mw=5, busy_mw=20))  # 60 are left; each draws 30 beyond idle
-    assert replay(workload, StartAll(), cluster=cluster).start.tolist() == [0, 5, 10]
+    assert replay(workload, FirstFits(), cluster=cluster).start.tolist() == [0, 5, 10]
 
 
 def test_who_breaks_the_cap_is_told() -> None:
@@ -118,8 +102,8 @@ def test_who_breaks_the_cap_is_told() -> None:
     workload = replace(this.workload, columns=columns, processors=8)
     cluster = Cluster(8, cap=PowerCap(100, idle_mw=5, busy_mw=20))  # 60 are left; each draws 30 beyond idle
     with pytest.raises(PolicyError, match=r"draws 30 mW; the power cap leaves 0 mW"):
-        replay(workload, StartAll(), cluster=cluster)
-    free = replay(workload, StartAll(), cluster=Cluster(8))
+        replay(workload, FirstFits(), cluster=cluster)
+    free = replay(workload, FirstFits(), cluster=Cluster(8))
     (broken,) = check_schedule(replace(free, cluster=cluster))
     assert broken.rule == "power cap"
     assert "brings 90 mW into use where there are 60" in broken.detail

@@ -20,6 +20,7 @@ from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
 from dovetail.predict.base import Job, Predictor
 from tests.contract.cases import case
+from tests.engine.first_fits import first_fits
 
 
 class Says(Policy):
@@ -45,15 +46,6 @@ def three() -> Workload:
     }
     arrays = {name: np.array(values) for name, values in {"id": [1, 2, 3], **columns}.items()}
     return Workload("three", arrays, 8, Provenance("made here"))
-
-
-def first_fits(state: State) -> Plan:
-    starts, free = [], state.free
-    for job in state.waiting.tolist():
-        if state.size[job] <= free:
-            starts.append(job)
-            free -= int(state.size[job])
-    return Plan(starts=starts)
 
 
 @pytest.mark.parametrize(
