@@ -141,6 +141,8 @@ def test_nothing_to_measure_is_nan() -> None:
     assert isnan(metrics.utilization(instant))
     with pytest.raises(ValueError, match="at least 1 s"):
         metrics.utilization_by_bin(instant, 0)
+    with pytest.raises(ValueError, match="at least 1 s"):
+        metrics.binned_variance(instant, 0)
 
 
 def test_large_clusters_over_decades_do_not_wrap() -> None:

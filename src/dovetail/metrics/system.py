@@ -113,17 +113,17 @@ def utilization_by_bin(line: Timeline, bin_s: int = 3600) -> tuple[Ints, Floats]
 
     The last bin ends with the last job, so it may be shorter than the others.
     """
-    if bin_s < 1:
-        raise ValueError(f"a bin has at least 1 s, got {bin_s}")
-    if not line.span_s:
-        return line.times[:1], np.empty(0)
     edges = bin_edges(line.times, bin_s)
+    if not line.span_s:
+        return edges[:1], np.empty(0)
     share = areas(line.times, line.busy, edges) / products(np.diff(edges), line.processors)
     return edges, share.astype(np.float64)
 
 
 def bin_edges(times: Ints, bin_s: int) -> Ints:
     """Edges of bins from the first moment on; the last bin ends with the last moment and may be shorter."""
+    if bin_s < 1:
+        raise ValueError(f"a bin has at least 1 s, got {bin_s}")
     if len(times) < 2:
         return times[:1]
     number = -(-int(times[-1] - times[0]) // bin_s)  # (np.arange with these ends would count bins in floats)
@@ -143,9 +143,9 @@ def areas(times: Ints, values: Ints, edges: Ints) -> Ints:
 
 def binned_variance(line: Timeline, bin_s: int = 3600) -> float:
     """Variance of the mean busy share of bins, each weighted by its length."""
+    edges = bin_edges(line.times, bin_s)
     if not line.span_s:
         return nan
-    edges = bin_edges(line.times, bin_s)
     in_bins: list[int] = areas(line.times, line.busy, edges).tolist()
     last, last_s = in_bins[-1], int(edges[-1] - edges[-2])
     # In integers to the last step, as the variance above; all bins but the last are `bin_s` long.
