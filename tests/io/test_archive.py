@@ -156,10 +156,10 @@ def test_a_page_instead_of_a_log_is_refused(archive: Archive, tmp_path: Path) ->
 
 
 def test_a_server_that_falls_silent_times_out(archive: Archive, tmp_path: Path) -> None:
-    archive.pause_s = 1.0
+    archive.pause_s = 3.0
     began = time.monotonic()
     assert "timed out" in refused(archive, tmp_path, timeout_s=0.1)
-    assert time.monotonic() - began < 0.9
+    assert time.monotonic() - began < 2.9
 
 
 def test_a_missing_file_says_404_and_how_to_name_a_mirror(archive: Archive, tmp_path: Path) -> None:

@@ -156,7 +156,8 @@ def test_times_of_passes_are_kept_where_they_are_asked_for(filled: tuple[Store, 
     plain_row, row = (store.frame().row(0, named=True) for store in stores[:2])
     same = set(row) - set(VOLATILE) - {"run"}
     assert {key: row[key] for key in same} == {key: plain_row[key] for key in same}
-    assert 0 < row["pass_p50_ms"] <= row["pass_p99_ms"] <= row["pass_max_ms"] < 1000
+    assert 0 < row["pass_p50_ms"] <= row["pass_p99_ms"] <= row["pass_max_ms"]
+    assert row["pass_p50_ms"] < 1000
     assert 0 < row["search_p50_ms"] <= row["search_p99_ms"] <= row["pass_max_ms"]
     assert 0 < row["search_share"] < 1
     assert 0 < row["pass_overhead_ms"] < 1
