@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate, count
 from math import isclose, isnan
 from typing import Any, Final
+from unittest.mock import patch
 
 import numpy as np
 
@@ -323,8 +325,12 @@ def resumed(trial: Trial) -> Iterator[str]:
 
 @check(lambda case: not case.large and "charge" not in case.rule.cannot and not case.rule.by_solver, part=0.1)
 def charged(trial: Trial) -> Iterator[str]:
-    """Where decisions take time no two replays are alike, but each breaks no rule."""
-    made = trial.replay(charge_decisions=trial.rng("charged").choice((1.0, 1000.0)))
+    """Where decisions take time, by a clock that is drawn, no rule is broken."""
+    rng = trial.rng("charged")
+    slow = rng.choice((0.01, 1, 10))
+    clock = accumulate(int(slow * rng.expovariate(1e-9)) for _ in count())
+    with patch("dovetail.engine.replay.time.thread_time_ns", lambda: next(clock)):
+        made = trial.replay(charge_decisions=1)
     yield from map(str, check_schedule(made))
 
 
@@ -475,10 +481,13 @@ def swapped(trial: Trial) -> Iterator[str]:
     yield from differences(trial.replay(other, keep=True), trial.made, COLUMNS[:4], keep=np.array(order))
 
 
+def _foresees(case: Case) -> bool:
+    return getattr(case.rule, "foresight", 0) > 0 or case.rule.clairvoyant
+
+
 def _apart(case: Case) -> bool:
     """What is done cannot matter any more when all jobs have ended: nothing is learned, foreseen or linked."""
-    foresees = getattr(case.rule, "foresight", 0) > 0 or case.rule.clairvoyant
-    return case.known is not None and not foresees and not case.feedback and not case.rule.needs_site
+    return case.known is not None and not _foresees(case) and not case.feedback and not case.rule.needs_site
 
 
 @check(_apart)
@@ -494,7 +503,13 @@ def split(trial: Trial) -> Iterator[str]:
         yield from differences(trial.replay(kept(case, part), keep=True), made, COLUMNS[:4], keep=part)
 
 
-@check(lambda case: not (case.every_s or case.rule.needs_site or "OneByOne" in case.policy or case.rule.by_solver))
+def _prompt(case: Case) -> bool:
+    """It starts what fits: nothing else is asked, and no room is held for jobs that may come."""
+    holds = case.rule.needs_site or "OneByOne" in case.policy or case.rule.by_solver or _foresees(case)
+    return not (case.every_s or holds)
+
+
+@check(_prompt)
 def roomy(trial: Trial) -> Iterator[str]:
     """Where all jobs fit at once, each starts when it arrives."""
     case = trial.case
