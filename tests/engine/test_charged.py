@@ -64,6 +64,14 @@ def test_parts_of_a_second_add_up() -> None:
     assert made.charged_s == 6.0
 
 
+@pytest.mark.parametrize("name", ["conservative", "dbf"])
+def test_a_plan_that_a_late_start_has_upset_is_made_anew(name: str) -> None:
+    """On one processor, decisions of 5 s. At 15 s the second job is started, from 20 s on, and the third promised 25 s,
+    when the second still runs; the fourth comes at that instant."""
+    jobs = [SlowJob(at, (1,), 10, 10) for at in (0, 1, 2, 25)]
+    assert charged(jobs, 1, 5.0, name).start.tolist() == [5, 20, 35, 50]
+
+
 def test_no_time_is_no_change_and_more_time_is_legal() -> None:
     for seed in range(60):
         jobs, capacity = random_jobs(random.Random(seed))

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.machine.capacity import open_plan, release, reserve, start
+from dovetail.kernels.machine.capacity import fits_plan, open_plan, release, reserve, start
 from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.state import (
+    CORRECTED,
     END_JOB,
     ENDED,
     ESTIMATE,
@@ -39,8 +40,11 @@ def step(rule: Any, cap: Any, run: Run, now: int) -> int:
     open_plan(cap, now)
     for i in range(info[WAITING]):
         job = run.lists[QUEUE, i]
-        if run.jobs[PROMISED_LAST, job] >= now:
-            reserve(cap, job, run.jobs[PROMISED_LAST, job], run.jobs[ESTIMATE, job])
+        at = run.jobs[PROMISED_LAST, job]
+        if at >= now and fits_plan(cap, job, at, run.jobs[ESTIMATE, job]):
+            reserve(cap, job, at, run.jobs[ESTIMATE, job])
+        elif at >= now:  # somebody started later than was planned, and is in the way
+            info[CORRECTED] = 1
     for i in range(info[ENDED]):
         job = run.lists[NEWS_LIST, i]
         end = run.jobs[START, job] + run.jobs[ESTIMATE, job]

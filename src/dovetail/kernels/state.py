@@ -17,10 +17,10 @@ whose arrival time is known from feedback. PHASE: where in a moment the replay s
 `news` are ends, then arrivals. LAST: jobs from this one on never arrive. STANDS: 1 while the plan of the last pass
 still holds (see ListRule.reuse). RECENT: how many jobs that came last are listed in BACK_QUEUE, the last first; 0: they
 are those before NEXT. DUE: no running job is expected to end before. CORRECTED: 1 if a running job has been given
-another estimate since the last pass. WAKE: a pass is wanted then, even if nothing happens; NEVER, or not after NOW:
-none is. BEHIND: jobs that wait behind the first of their entry. JOINED: entries that this moment has brought. IN_TREE:
-1 while the queue is in Run.tree. GROUPED: 1 while a planner moves entries. LONG: more entries are a long queue; below
-0: the next moment has been told of."""
+another estimate since the last pass, or started later than that pass had planned. WAKE: a pass is wanted then, even if
+nothing happens; NEVER, or not after NOW: none is. BEHIND: jobs that wait behind the first of their entry. JOINED:
+entries that this moment has brought. IN_TREE: 1 while the queue is in Run.tree. GROUPED: 1 while a planner moves
+entries. LONG: more entries are a long queue; below 0: the next moment has been told of."""
 INFO = 20
 
 # Phases of a moment.
