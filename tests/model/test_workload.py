@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
+from multiprocessing import Pipe
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dovetail.engine.replay import replay
 from dovetail.io.eurora import FIELDS as EURORA
 from dovetail.io.parquet import write_parquet
 from dovetail.io.read import read_workload
 from dovetail.io.swf import FIELDS as IN_SWF
 from dovetail.io.swf import write_swf
 from dovetail.model.workload import NAMED, OPTIONAL, REQUIRED, UNIT, Column, Provenance, Step, Workload
+from tests.slow.policies import SlowJob
+from tests.slow.workloads import workload_of
 
 COLUMNS = (*REQUIRED, *OPTIONAL, f"{UNIT}gpus", f"{UNIT}memory_gb")
 
@@ -93,3 +98,19 @@ def test_and_so_have_csv_and_those(tmp_path: Path) -> None:
     plain = replace(table, columns=kept, names={})  # an SWF file has neither units nor names
     write_swf(plain, tmp_path / "jobs.swf")
     assert read_workload(tmp_path / "jobs.swf").digest() == plain.digest() != table.digest()
+
+
+def test_a_workload_and_a_schedule_go_to_another_process() -> None:
+    workload = full(header={"Computer": "here"})
+    there, here = Pipe()
+    here.send(workload)
+    for copied in (there.recv(), deepcopy(workload)):
+        assert (copied.digest(), copied.name, copied.provenance) == (workload.digest(), "full", Provenance("here"))
+        assert (copied.header, copied.names) == (workload.header, workload.names)
+        with pytest.raises(ValueError, match="read-only"):
+            copied["submit"][0] = 0
+    made = replay(workload_of([SlowJob(0, (2,), 9, 9), SlowJob(1, (2,), 9, 9)], (3,)), "easy", event_by_event=True)
+    here.send(made)
+    copied = there.recv()
+    assert copied.start.tolist() == made.start.tolist()
+    assert copied.workload.digest() == made.workload.digest()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -136,6 +136,11 @@ class Workload:
         object.__setattr__(self, "columns", MappingProxyType(frozen))
         object.__setattr__(self, "header", MappingProxyType(dict(self.header)))
         object.__setattr__(self, "names", MappingProxyType(dict(self.names)))
+
+    def __reduce__(self) -> tuple[type[Workload], tuple[Any, ...]]:
+        """To another process it goes as its parts, to be made again: a view that nobody can change does not travel."""
+        parts = [getattr(self, part.name) for part in fields(self)]
+        return Workload, tuple(dict(part) if isinstance(part, MappingProxyType) else part for part in parts)
 
     def __len__(self) -> int:
         return len(self.columns["id"])
