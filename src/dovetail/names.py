@@ -50,15 +50,16 @@ class Kind:
 def whole(least: int, most: int, unit: str = "") -> Kind:
     """A whole number."""
     words = f"must be from {least:,} to {most:,} {unit}".rstrip()
-    return Kind(int, words, lambda value: least <= value <= most)
+    return Kind(_read(int, "a whole number", words), words, lambda value: least <= value <= most)
 
 
 def number(least: float, most: float, unit: str = "", *, above: bool = False) -> Kind:
     """A number; `above`: more than the least."""
     low, high = (f"{bound:,.0f}" if bound == int(bound) else f"{bound:g}" for bound in (least, most))
     words = f"must be {f'above {low}, and at most' if above else f'from {low} to'} {high} {unit}".rstrip()
+    read = _read(float, "a number", words)
     return Kind(
-        float, words, lambda value: (least < value if above else least <= value) and value <= most, show="{:g}".format
+        read, words, lambda value: (least < value if above else least <= value) and value <= most, show="{:g}".format
     )
 
 
@@ -144,6 +145,16 @@ def unknown(what: str, name: str, choices: Iterable[str]) -> str:
     if near := begun or get_close_matches(name, choices, 1):
         return f"no {what} {name!r}; did you mean {near[0]}?"
     return f"no {what} {name!r}: choose from {', '.join(choices) or 'none'}"
+
+
+def _read(number: type[int] | type[float], what: str, words: str) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            return number(text)
+        except ValueError:
+            raise ValueError(f"is not {what}; it {words}") from None
+
+    return read
 
 
 def _yes_no(value: str) -> bool:
