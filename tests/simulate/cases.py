@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.energy.series import Hours
 from dovetail.energy.site import Site
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.kernels.passes.order import MOVING
 from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
@@ -349,6 +350,9 @@ def _large(rng: random.Random, kind: str, seed: int) -> Case:
         name += f"{',' if ':' in name else ':'}decodes=5"
     chosen = policy(name)
     plans = kind not in ("ListPolicy", "own order") or getattr(chosen, "reserve", 1) not in ("strict", 0, 1, 2)
+    if kind == "ListPolicy":  # an order that moves is sorted at each pass
+        common = chosen.rule().common
+        plans = plans or common.starve_s < NEVER or common.order in MOVING or common.backfill in MOVING
     n = rng.randrange(2_000, 10_000) if plans else rng.randrange(10_000, 100_000)
     if kind in ("own", "own order", "Planner", "Offline"):
         n = rng.randrange(1_000, 2_000)
