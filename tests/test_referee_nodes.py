@@ -127,8 +127,9 @@ def test_each_rule(broken: Schedule, found: list[tuple[str, int]]) -> None:
 
 def test_negative_units() -> None:
     made = schedule()
-    bad = replace(made, workload=replace(made.workload, columns={**JOBS, "units": ints(3, 2, -1, 1, 1)}))
-    assert rules(check_schedule(bad)) == [("units", 2)]
+    for units in (ints(3, 2, -1, 1, 1), ints(3, 2, -1, 0, 1)):  # none at all are not negative
+        bad = replace(made, workload=replace(made.workload, columns={**JOBS, "units": units}))
+        assert rules(check_schedule(bad)) == [("units", 2)]
 
 
 @pytest.mark.parametrize(

@@ -120,24 +120,81 @@ def _both(this: Workload, chosen: Policy) -> Schedule:
     return whole
 
 
+def depth_and_groups(seed: int, monkeypatch: pytest.MonkeyPatch) -> tuple[bool, bool]:
+    """Both engines agree, the referee is content, and a bound that is not reached changes nothing. Whether a depth, and
+    groups, change what is decided."""
+    rng = random.Random(seed)
+    jobs, capacity = random_jobs(rng, too_small=rng.random() < 0.3)
+    patient = rng.choice((None, None, 0.1))
+    if patient is not None:
+        jobs = with_deadlines(rng, jobs)
+    this = workload_of(jobs, capacity)
+    chosen = Planner("af+0.1*p2sf", 8, rng.choice((4, 50)), rng.choice((0, 3)), patient=patient)
+    monkeypatch.setattr(planner, "GROUPS_ABOVE", 1000)
+    plain = _both(this, chosen)
+    assert _both(this, replace(chosen, depth=len(jobs))).start.tolist() == plain.start.tolist()
+    shallow = _both(this, replace(chosen, depth=rng.choice((1, 3))))
+    monkeypatch.setattr(planner, "GROUPS_ABOVE", rng.choice((2, 5)))
+    grouped = _both(this, chosen)
+    return shallow.start.tolist() != plain.start.tolist(), grouped.start.tolist() != plain.start.tolist()
+
+
 def test_a_planner_with_a_depth_or_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both engines agree, the referee is content, and a bound that is not reached changes nothing."""
-    differ = {"depth": 0, "groups": 0}
-    for seed in range(24):
-        rng = random.Random(seed)
-        jobs, capacity = random_jobs(rng, too_small=rng.random() < 0.3)
-        patient = rng.choice((None, None, 0.1))
-        if patient is not None:
-            jobs = with_deadlines(rng, jobs)
-        this = workload_of(jobs, capacity)
-        chosen = Planner("af+0.1*p2sf", 8, rng.choice((4, 50)), rng.choice((0, 3)), patient=patient)
-        monkeypatch.setattr(planner, "GROUPS_ABOVE", 1000)
-        plain = _both(this, chosen)
-        assert _both(this, replace(chosen, depth=len(jobs))).start.tolist() == plain.start.tolist()
-        differ["depth"] += _both(this, replace(chosen, depth=rng.choice((1, 3)))).start.tolist() != plain.start.tolist()
-        monkeypatch.setattr(planner, "GROUPS_ABOVE", rng.choice((2, 5)))
-        differ["groups"] += _both(this, chosen).start.tolist() != plain.start.tolist()
-    assert min(differ.values()) > 0, differ
+    differ = [depth_and_groups(seed, monkeypatch) for seed in range(24)]
+    assert [any(column) for column in zip(*differ, strict=True)] == [True, True]
+
+
+@pytest.mark.parametrize("foresight", [0, 2])
+def test_an_array_alone_is_started_without_a_search(foresight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless jobs that may come are to be planned for: then which of its jobs start now is a question."""
+    monkeypatch.setattr(planner, "GROUPS_ABOVE", 3)
+    n = 12
+    columns = {name: np.ones(n, np.int64) for name in ("size", "limit", "runtime")} | {"id": np.arange(n)}
+    this = Workload("array", {**columns, "submit": np.arange(n) // 6}, 2, Provenance("made here"))
+    rule = Planner(decodes=5, foresight=foresight).rule(Asked(bounded=True))
+    run = new_replay(this, Cluster(2), rule, this.limit)
+    run.advance(0)
+    assert run.start.tolist() == [0, 0] + [-1] * (n - 2)
+    assert (run.rule.space.counts[0] == 0) == (foresight == 0)
+    run.advance(1)  # four of the first array still wait, and there is another
+    assert run.started == 4
+    assert run.rule.space.counts[0] > 0
+    assert run.advance()
+    assert run.start.tolist() == (np.arange(n) // 2).tolist()
+
+
+def arrays(seed: int) -> Workload:
+    """Arrays of up to a dozen jobs, a few of which end early."""
+    rng, rows, submit = random.Random(seed), list[tuple[int, int, int, int]](), 0
+    for _ in range(rng.randint(4, 8)):
+        submit += rng.choice((1, 2))
+        size, limit = rng.randint(1, 8), rng.randint(2, 20)
+        for _ in range(rng.choice((1, 9, 12))):
+            rows.append((submit, size, rng.randint(1, limit) if rng.random() < 0.1 else limit, limit))
+    names = ("submit", "size", "runtime", "limit")
+    columns = dict(zip(names, np.array(rows).T, strict=True)) | {"id": np.arange(len(rows)) + 1}
+    return Workload("arrays", columns, 8, Provenance("made here"))
+
+
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("order", ["fcfs", "sjf", "saf", "laf"])
+def test_a_plan_of_arrays_that_is_kept_is_the_one_made_anew(order: str, part: int) -> None:
+    """Where promises are to be told a plan is complete and made in each pass; else only what is needed is planned, and
+    it is kept as long as it holds."""
+    chosen = ListPolicy(order, "all")
+    for seed in range(10 * part, 10 * part + 10):
+        anew, kept = (replay(arrays(seed), chosen, keep_promises=keep).start.tolist() for keep in (True, False))
+        assert anew == kept, seed
+
+
+def test_only_places_of_the_last_plan_are_kept() -> None:
+    """The first ends early, so all is planned anew: but only as far as somebody might start, and not all nine wide jobs
+    have a place then that had one before."""
+    rows = [(2, 6, 12, 19), *[(5, 8, 12, 12)] * 9, *[(7, 1, 2, 2)] * 9]
+    columns = dict(zip(("submit", "size", "runtime", "limit"), np.array(rows).T, strict=True))
+    this = Workload("arrays", {**columns, "id": np.arange(len(rows)) + 1}, 8, Provenance("made here"))
+    anew, kept = (replay(this, ListPolicy("fcfs", "all"), keep_promises=keep).start.tolist() for keep in (True, False))
+    assert anew == kept
 
 
 def test_jobs_of_an_array_start_in_turn_where_a_planner_moves_groups(monkeypatch: pytest.MonkeyPatch) -> None:

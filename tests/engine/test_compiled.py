@@ -87,6 +87,17 @@ def test_a_long_queue_is_told_once_with_the_jobs_that_are_unlike(monkeypatch: py
     assert told == [3]
 
 
+@pytest.mark.parametrize("policy", [ListPolicy("fcfs", "all"), Conservative()])
+def test_promises_at_an_instant(policy: ListPolicy | Conservative) -> None:
+    """0 ends after 10 s of 20, so 1 starts then, and what is promised to 2 moves from 40 to 30."""
+    queue = jobs(size=[4] * 3, runtime=[10, 20, 5], limit=[20, 20, 5])
+    this = new_replay(queue, Cluster(4), policy.rule(Asked(bounded=True, keep=True)), np.array(queue.limit))
+    for at, last in ((0, [20, 40]), (10, [10, 30]), (30, [10, 30])):
+        this.advance(at)
+        assert this.run.jobs[layout.PROMISED_FIRST, 1:].tolist() == [20, 40]
+        assert this.run.jobs[layout.PROMISED_LAST, 1:].tolist() == last
+
+
 def test_links() -> None:
     """Only to an earlier job that is there; a pause that is not known is none."""
     linked = jobs(after=[-1, 1, 1, 99, 5, 6, 2, 0], think_s=[-1, 30, -1, 5, 5, 5, 7, 1])

@@ -7,6 +7,7 @@ import io
 import pytest
 
 from dovetail.errors import InputError
+from dovetail.io import swf
 from dovetail.io.swf import FIELDS, REASONS, read_swf_stream
 from dovetail.kernels import swf as kernel
 from dovetail.model.workload import Step, Workload
@@ -261,3 +262,16 @@ def test_an_endless_line_is_one_set_aside_line() -> None:
     assert workload["line"].tolist() == [1, 3]
     assert workload.set_aside.line.tolist() == [2, 5]
     assert workload.set_aside.counts() == {REASONS[kernel.LONG]: 2}
+
+
+def test_lines_are_counted_through_one_that_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swf, "PIECE", kernel.HOLD + 1)
+    workload = read(f"{GOOD}\n{'9' * 3 * kernel.HOLD}\n{OTHER}\n")
+    assert workload["line"].tolist() == [1, 3]
+    assert workload.set_aside.line.tolist() == [2]
+
+
+def test_a_job_without_a_number_is_set_aside_as_unknown() -> None:
+    """Whatever stood before it."""
+    workload = read(f"{GOOD}\n{with_field(1, 'x')}\n{with_field(4, 'x')}\n{'9' * 5000}\n")
+    assert workload.set_aside.id.tolist() == [-1, 2, -1]

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import llvmlite.binding
+import numba
 import pytest
 
-from dovetail.kernels.compile import source_hash
+from dovetail.kernels.compile import _processor, source_hash
 from tests.conftest import ROOT
 
 CALLER = '''
@@ -86,3 +88,11 @@ def test_so_is_one_in_a_sub_folder(tmp_path: Path) -> None:
     assert len(seen) == 6
     (room / "passes" / "a.py").rename(room / "passes" / "b.py")
     assert source_hash(room) not in seen
+
+
+def test_kernels_for_another_processor_are_kept_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The features that Numba is told to compile for, or else those of this machine."""
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", "+one,-other")
+    assert "+one,-other" in _processor()
+    monkeypatch.setattr(numba.config, "CPU_FEATURES", None)
+    assert llvmlite.binding.get_host_cpu_features().flatten() in _processor()

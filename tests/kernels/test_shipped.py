@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,12 @@ from numba import typeof
 
 from dovetail.engine.ahead import missing, parts
 from dovetail.errors import InputError
-from dovetail.kernels import kept
+from dovetail.kernels import kept, watch
+from dovetail.kernels.announce import Teller, tell
 from dovetail.kernels.compile import jit
 from dovetail.kernels.kept import Kept, own, sealed, write
 from dovetail.kernels.shipped import GENERIC, MANIFEST, OWN_CODE, Shipped, read_manifest
+from dovetail.kernels.watch import Watch
 from dovetail.policies.registry import named, policy
 
 HERE = {"python": "cpython-311", "numba": "0.68.1"}
@@ -122,6 +125,62 @@ def test_classes_of_one_name_are_not_taken_for_each_other(tmp_path: Path) -> Non
     sizes = np.zeros(1, np.int64)
     assert name(one, sizes) == name(one, sizes.copy())
     assert len({name(one, sizes), name(other, sizes), name(one, np.zeros(1))}) == 3
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("dynamic", [True, False])
+def test_only_what_is_the_same_everywhere_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, enabled: bool, dynamic: bool
+) -> None:
+    """Code with addresses of this process in it is not, and nothing where Numba says so."""
+    monkeypatch.setattr(kept, "used", {})
+    one = Kept(_rule, Shipped(tmp_path), tmp_path / "kernels")
+    if not enabled:
+        one.disable()
+    compiled = SimpleNamespace(library=SimpleNamespace(has_dynamic_globals=dynamic), _reduce=lambda: ("part",) * 9)
+    one.save_overload((typeof(1),), compiled)  # type: ignore[no-untyped-call]
+    assert len(list(tmp_path.glob("kernels/*.nbc"))) == len(kept.used) == int(enabled and not dynamic)
+
+
+class _Noted(Teller):
+    def __init__(self) -> None:
+        self.said: list[tuple[object, ...]] = []
+
+    def begin(self, part: str, functions: int) -> None:
+        self.said.append(("begin", part, functions))
+
+    def done(self, functions: int) -> None:
+        self.said.append(("done", functions))
+
+    def end(self) -> None:
+        self.said.append(("end",))
+
+
+def test_what_takes_longer_than_a_second_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four functions are compiled for a kernel, each within it; then it is known how many there are."""
+    clock = SimpleNamespace(now=0.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(watch, "time", clock)
+    folder = tmp_path / "kernels-1"
+    kernel = SimpleNamespace(_cache=Kept(_rule, Shipped(folder), folder), py_func=_rule, overloads={(1,): 1})
+    told = SimpleNamespace(data={"dispatcher": kernel, "args": (1,)})
+    for known, ends in ((0, (0.2, 0.4, 0.6, 0.8)), (0, (0.5, 1.5, 2.0, 2.5)), (5, (3.0, 4.0, 5.0, 6.0))):
+        noted, clock.now = _Noted(), 0.0
+        listener = Watch(Shipped(folder), folder)
+        before = tell(noted)
+        try:
+            listener.on_start(told)
+            for clock.now in ends:
+                listener.on_start(told)
+                listener.on_end(told)
+            listener.on_end(told)
+        finally:
+            tell(before)
+        late = [i + 1 for i, at in enumerate(ends) if at > 1]
+        begun = [("begin", "the kernel _rule", known)] if late else []
+        assert noted.said == [*begun, *(("done", i) for i in late), *([("end",)] if late else [])]
+        assert listener.compiled == 5
+        assert watch.functions_in(folder) == ({"the kernel _rule": 5} if late else {})
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -284,6 +284,105 @@ def test_large_profiles_equal_sorted_instants(resources: int, blocks: int) -> No
     assert p.mem[LEAVES] == 1
 
 
+@pytest.mark.parametrize("resources", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_profiles_of_two_leaves_equal_sorted_instants(resources: int, seed: int) -> None:
+    """The smallest that are no plain arrays, with amounts that are much larger than the instants."""
+    rng, many = random.Random(10 * resources + seed), 10**6
+    total = np.full(resources, 10 * many)
+    p, slow = fresh(LEAF, total), Steps(np.zeros(1, np.int64), total[None].copy())
+    blocks = [(10 * i, 10 * i + 5) for i in range(LEAF // 2 + 1)]
+    last = blocks[-1][1]
+    for begin, end in [*blocks, (0, last - 30), (20, last), (0, last)]:
+        need = np.array([rng.randint(1, many) for _ in range(resources)])
+        call(p, TAKE, begin, end, behind(need))
+        slow.change(begin, end, -need)
+    assert p.mem[LEAVES] == 2
+    _compare(p, slow)
+    for _ in range(12):
+        begin, length = rng.randrange(last // 2), rng.choice((1, 6, last // 2, 2 * last))
+        need = np.array([int(np.quantile(slow.free[:, k], rng.choice((0, 0.9, 1)))) for k in range(resources)])
+        holes = int(p.mem[HOLES])
+        at = call(p, EARLIEST, begin, length, behind(need))
+        assert (at, int(p.mem[HOLES]) - holes) == slow.earliest(begin, length, need)
+        assert call(p, HOLDS, begin, begin + length, behind(need)) == slow.holds(begin, begin + length, need)
+
+
+@pytest.mark.parametrize("resources", [1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_profiles_of_two_groups_equal_sorted_instants(resources: int, seed: int) -> None:
+    """As above in little time: few instants, and amounts that are much larger than they are."""
+    rng, many = random.Random(100 * resources + seed), 10**6
+    total = np.full(resources, 10 * many)
+    p, slow = fresh(2000, total), Steps(np.zeros(1, np.int64), total[None].copy())
+    held: list[tuple[int, int, Ints]] = []
+
+    def take(begin: int, end: int) -> None:
+        need = np.array([rng.randint(1, many) for _ in range(resources)])
+        call(p, TAKE, begin, end, behind(need))
+        slow.change(begin, end, -need)
+        held.append((begin, end, need))
+
+    for i in range(FAN * LEAF // 4 + LEAF):  # in rising order leaves are left half full
+        take(100 * i, 100 * i + rng.choice((1, 50)))
+    _compare(p, slow)
+    last, leaves = int(slow.times[-1]), int(p.mem[LEAVES])
+    assert leaves > FAN
+    for i in range(LEAF):  # one in the middle becomes full, and those behind it move on
+        take(last // 2 + 4 * i, last // 2 + 4 * i + 1)
+    _compare(p, slow)
+    assert p.mem[LEAVES] > leaves
+    for i in range(40):
+        begin = rng.randrange(last)
+        take(begin, begin + rng.choice((1, rng.randint(1, last // 8), rng.randint(1, last))))
+        if rng.random() < 0.3:
+            begin, end, need = held.pop(rng.randrange(len(held)))
+            _give_back(p, slow, begin, end, need)
+        for _ in range(2):
+            begin, length = rng.randrange(last), rng.choice((1, 2, rng.randint(1, last)))
+            need = np.array([int(np.quantile(slow.free[:, k], rng.random())) for k in range(resources)])
+            holes = int(p.mem[HOLES])
+            at = call(p, EARLIEST, begin, length, behind(need))
+            assert (at, int(p.mem[HOLES]) - holes) == slow.earliest(begin, length, need)
+            assert call(p, HOLDS, begin, begin + length, behind(need)) == slow.holds(begin, begin + length, need)
+        if i % 10 == 0:
+            _compare(p, slow)
+    _compare(p, slow)
+
+
+@pytest.mark.parametrize("resources", [1, 2])
+def test_sparse_leaves_are_put_together_before_they_run_out(resources: int) -> None:
+    """As many leaves as there is room for, then few instants in each, something added to some of them as a whole, and
+    many more instants in one."""
+    p, rng = fresh(2 * LEAF, np.full(resources, 100)), random.Random(resources)
+    slow = Steps(np.zeros(1, np.int64), np.full((1, resources), 100))
+    blocks: list[tuple[int, int, int]] = []
+
+    def change(what: int, begin: int, end: int, many: int) -> None:
+        need = np.full(resources, many) + np.arange(resources)
+        if what == TAKE:
+            call(p, TAKE, begin, end, behind(need))
+            slow.change(begin, end, -need)
+        else:
+            _give_back(p, slow, begin, end, need)
+
+    while p.mem[LEAVES] < p.mem[LEAVES_MOST]:
+        begin = 100 * len(blocks)
+        blocks.append((begin, begin + 50, rng.randint(1, 9)))
+        change(TAKE, *blocks[-1])
+    for i, block in enumerate(blocks):
+        if i % (LEAF // 8):
+            change(GIVE_BACK, *block)
+    assert p.mem[LEAVES] == p.mem[LEAVES_MOST]
+    change(TAKE, blocks[len(blocks) // 3][0], blocks[len(blocks) // 2][0], 7)
+    begin = blocks[len(blocks) // 2][0] + 1
+    while p.mem[LEAVES] == p.mem[LEAVES_MOST]:
+        change(TAKE, begin, begin + 1, 3)
+        begin += 2
+        assert len(slow.times) <= entries_most(p)
+    _compare(p, slow)
+
+
 def _give_back(p: Profile, slow: Steps, begin: int, end: int, need: Ints) -> None:
     call(p, GIVE_BACK, begin, end, behind(need))
     slow.change(begin, end, need)

@@ -161,38 +161,48 @@ def made(workload: Workload, site: Site, planner: MoneyPlanner, stepwise: bool =
     return replay(workload, planner, cluster=cluster, estimate="runtime", site=site, event_by_event=stepwise)
 
 
-def plans_are_those_of_slow_code() -> None:
+def plans_of_one_case(seed: int) -> tuple[int, int, int]:
+    """Each plan is as good as slow code says that it must be. How many there are; how many hold a job, and how many are
+    better than all lists."""
     passes = held = better = 0
-    for seed in range(120):
-        workload, site, planner = random_case(seed)
-        for state, plan in watched(workload, site, planner):
-            slow = Slow(state, workload, site, planner)
-            starts = {job: state.now if job in plan.starts else plan.expected[job] for job in state.waiting.tolist()}
-            got = slow.value(starts)
-            lists = [slow.value(slow.placed(order, way)) for order in slow.lists() for way in (False, True)]
-            little = 1e-9 + 1e-6 * sum(abs(slow.cost(job, at)) for job, at in starts.items())
-            assert got <= min(lists) + little, (seed, state.now, got, min(lists))
-            if len(starts) <= 4:
-                every = [slow.placed(order, True) for order in permutations(starts)]
-                assert got <= min(map(slow.value, every)) + little, (seed, state.now)
-                assert starts in every or starts in [slow.placed(order, False) for order in slow.lists()], seed
-            passes += 1
-            held += any(at > slow.first[job] for job, at in starts.items())
-            better += got < min(lists) - little
+    workload, site, planner = random_case(seed)
+    for state, plan in watched(workload, site, planner):
+        slow = Slow(state, workload, site, planner)
+        starts = {job: state.now if job in plan.starts else plan.expected[job] for job in state.waiting.tolist()}
+        got = slow.value(starts)
+        lists = [slow.value(slow.placed(order, way)) for order in slow.lists() for way in (False, True)]
+        little = 1e-9 + 1e-6 * sum(abs(slow.cost(job, at)) for job, at in starts.items())
+        assert got <= min(lists) + little, (seed, state.now, got, min(lists))
+        if len(starts) <= 4:
+            every = [slow.placed(order, True) for order in permutations(starts)]
+            assert got <= min(map(slow.value, every)) + little, (seed, state.now)
+            assert starts in every or starts in [slow.placed(order, False) for order in slow.lists()], seed
+        passes += 1
+        held += any(at > slow.first[job] for job, at in starts.items())
+        better += got < min(lists) - little
+    return passes, held, better
+
+
+def plans_are_those_of_slow_code() -> None:
+    passes, held, better = (sum(counts) for counts in zip(*map(plans_of_one_case, range(120)), strict=True))
     assert passes > 300, passes
     assert held > 60, held
     assert better > 2, better
 
 
+def both_engines_agree_in_one_case(seed: int) -> None:
+    workload, site, planner = random_case(seed)
+    planner = replace(planner, window=1 + seed % 3, decodes=20)
+    cap = int((workload["power_mw"] * workload.size).max()) if seed % 4 == 0 else 0
+    whole, stepped = (made(workload, site, planner, way, cap) for way in (False, True))
+    assert whole.start.tolist() == stepped.start.tolist(), seed
+    assert whole.passes == stepped.passes, seed
+    assert check_schedule(whole) == [], seed
+
+
 def both_engines_agree() -> None:
     for seed in range(80):
-        workload, site, planner = random_case(seed)
-        planner = replace(planner, window=1 + seed % 3, decodes=20)
-        cap = int((workload["power_mw"] * workload.size).max()) if seed % 4 == 0 else 0
-        whole, stepped = (made(workload, site, planner, way, cap) for way in (False, True))
-        assert whole.start.tolist() == stepped.start.tolist(), seed
-        assert whole.passes == stepped.passes, seed
-        assert check_schedule(whole) == [], seed
+        both_engines_agree_in_one_case(seed)
 
 
 def a_dear_wait_holds_nobody() -> None:

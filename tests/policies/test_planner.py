@@ -15,7 +15,23 @@ from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels.compile import jit
-from dovetail.kernels.planner.search import FLOAT_ROWS, LATE, PASF, RHO, SCALE, SPAN, TERMS, _least, cost, powers
+from dovetail.kernels.planner.search import (
+    AF,
+    AWF,
+    BSLD,
+    FLOAT_ROWS,
+    LATE,
+    PASF,
+    REPAIRS,
+    RHO,
+    SCALE,
+    SPAN,
+    TERMS,
+    WAIT,
+    _least,
+    cost,
+    powers,
+)
 from dovetail.metrics import af_s, awf_s, bsld, pasf_s
 from dovetail.metrics.jobs import Outcomes, outcomes
 from dovetail.model.cluster import Cluster
@@ -23,13 +39,13 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.optimize.window.objective import parse
-from dovetail.optimize.window.terms import terms
+from dovetail.optimize.window.terms import LATE_WEIGHT, terms
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
 from tests.slow import planning as slow
 from tests.slow.policies import SlowJob
-from tests.slow.workloads import random_jobs, workload_of
+from tests.slow.workloads import random_jobs, with_deadlines, workload_of
 
 
 @jit
@@ -143,11 +159,95 @@ def test_a_plan_is_a_list_plan_of_some_order() -> None:
             assert again == starts
 
 
+def starving_come_first(seed: int) -> tuple[int, int]:
+    """Those that have waited too long are placed first, in order of arrival. How many they are, and how many others."""
+    starving = others = 0
+    starve_s = (0, 3, 8)[seed % 3]
+    for state, plan in watched(seed, Planner("bsld", decodes=20, starve_s=starve_s)):
+        waiting = sorted(state.waiting.tolist(), key=lambda job: state.submit[job])
+        first = [job for job in waiting if state.now - state.submit[job] >= starve_s]
+        wanted, starts = slow.placed(state, first), starts_of(state, plan)
+        assert {job: starts[job] for job in first} == wanted, (seed, state.now)
+        starving, others = starving + len(first), others + len(waiting) - len(first)
+    return starving, others
+
+
 def test_starving_jobs_come_first() -> None:
-    for seed in range(30):
-        for state, plan in watched(seed, Planner("bsld", decodes=50, starve_s=0)):
-            wanted = slow.placed(state, sorted(state.waiting.tolist(), key=lambda job: state.submit[job]))
-            assert starts_of(state, plan) == wanted
+    counts = [starving_come_first(seed) for seed in range(30)]
+    assert min(sum(column) for column in zip(*counts, strict=True)) > 100
+
+
+def strain_counts(seed: int) -> int:
+    """No list plan is better where the strain on the bound on waits counts too, each job by the fourth power of its
+    part of the bound. Returns how many passes were looked at."""
+    passes, starve_s = 0, 100
+    for state, plan in watched(seed, Planner("af", decodes=20, starve_s=starve_s)):
+        waiting = state.waiting.tolist()
+        if len(waiting) > 20 or max(state.now - state.submit[waiting]) >= starve_s:
+            continue
+        orders = slow.list_orders(state)
+        usual = slow.value("af", state, slow.placed(state, orders[0]))
+
+        def value(starts: dict[int, int], state: State = state, usual: float = usual) -> float:
+            strain = sum(((at - int(state.submit[job])) / starve_s) ** 4 for job, at in starts.items())
+            return slow.value("af", state, starts) / usual + LATE_WEIGHT * strain
+
+        best = min(value(slow.placed(state, order)) for order in orders)
+        assert value(starts_of(state, plan)) <= best * (1 + 1e-12), (seed, state.now)
+        passes += 1
+    return passes
+
+
+@pytest.mark.slow
+def test_the_strain_on_the_bound_on_waits_counts() -> None:
+    assert sum(map(strain_counts, range(40))) > 200
+
+
+def promises_are_kept_as_well_as_by_lists(seed: int) -> int:
+    """No list plan that keeps all promises is better: those that it would break come first when it is made again.
+    Returns how many list plans were made again."""
+    rng, patient, again = random.Random(seed), 0.1, 0
+    jobs, capacity = random_jobs(rng)
+    workload = workload_of(with_deadlines(rng, jobs), capacity)
+    seen: list[tuple[State, Plan]] = []
+    Stepper(
+        workload, Cluster(capacity[0]), Planner("af", 0, starve_s=None, patient=patient), np.array(workload.limit),
+        see=lambda state, plan: seen.append((state, plan)),
+    ).advance()  # fmt: skip
+    for state, plan in seen:
+        waiting, estimate = state.waiting.tolist(), state.estimate.tolist()
+        if len(waiting) > 10 or not any(state.size[job] <= state.free for job in waiting):
+            continue
+        accepted = {job for job in waiting if plan.deadlines.get(job, -1) >= 0}
+        due = {job: plan.deadlines[job] if job in accepted else plan.promised[job] + estimate[job] for job in waiting}
+
+        def value(starts: dict[int, int], state: State = state, due: Any = due, accepted: Any = accepted) -> float:
+            if any(at + state.estimate[job] > due[job] for job, at in starts.items()):
+                return np.inf
+            ends = {job: at - int(state.submit[job]) + int(state.estimate[job]) for job, at in starts.items()}
+            return sum((patient if job in accepted else 1.0) * end for job, end in ends.items())
+
+        lists = []
+        for order in slow.list_orders(state):
+            starts, urgent = dict[int, int](), set[int]()
+            for _ in range(1 + REPAIRS):
+                rest = [job for job in order if job not in urgent and job not in accepted]
+                soon = sorted(waiting, key=due.__getitem__)
+                last = [job for job in soon if job in accepted and job not in urgent]
+                starts = slow.placed(state, [*(job for job in soon if job in urgent), *rest, *last])
+                late = {job for job, at in starts.items() if at + estimate[job] > due[job]} - urgent
+                if not late:
+                    break
+                urgent |= late
+                again += 1
+            lists.append(value(starts))
+        assert value(starts_of(state, plan)) <= min(lists) * (1 + 1e-12), (seed, state.now)
+    return again
+
+
+@pytest.mark.slow
+def test_promises_are_kept_as_well_as_by_lists() -> None:
+    assert sum(map(promises_are_kept_as_well_as_by_lists, range(80))) > 1000
 
 
 @pytest.mark.slow
@@ -179,6 +279,25 @@ def test_powers_and_the_least_cost() -> None:
             if wait >= q:
                 here = cost_at(rule, size, d, float(wait))
                 assert low <= here + 1e-9 * max(abs(here), abs(low))
+
+
+def test_each_term_of_a_cost_is_what_its_formula_says() -> None:
+    """One term at a time, of weight 1."""
+    rng = random.Random(6)
+    for _ in range(40):
+        q, d, size, starve_s = rng.randrange(100), rng.randrange(1, 100), rng.randrange(1, 9), rng.randrange(1, 500)
+        f, level, rho = q + d, rng.randrange(4), rng.uniform(0, 100)
+        over, under = ((f**m - q**m) / m for m in (level + 2, level + 1))
+        wanted = {
+            AF: f, AWF: size * d * f, BSLD: max(1, f / max(d, 10)), WAIT: q / 2, LATE: (q / starve_s) ** 4,
+            PASF: size * (level + 1) * (over - rho * under),
+        }  # fmt: skip
+        for term, value in wanted.items():
+            floats = np.zeros((FLOAT_ROWS, TERMS + 1))
+            floats[SCALE, term], floats[RHO, 0] = 1.0, rho
+            rule = Planner(f"pasf:{level}", starve_s=starve_s).rule()
+            rule = rule._replace(space=rule.space._replace(floats=floats))
+            assert cost_at(rule, size, d, float(q)) == pytest.approx(value, rel=1e-9), term
 
 
 def test_objectives_are_the_metrics() -> None:
@@ -235,20 +354,33 @@ def test_a_long_queue_is_planned_as_a_whole() -> None:
     assert better > 0
 
 
-def test_a_user_says_what_waiting_counts() -> None:
+def wide_first(unit: float) -> Planner:
+    """Counts a second of a wide job's wait as 1000 of that unit, of others' as one."""
+
     class WideFirst(Planner):
         def weigh(self, state: State) -> Floats:
-            return np.where(state.size[state.waiting] > 1, 1000.0, 1.0)
+            return np.where(state.size[state.waiting] > 1, 1000.0, 1.0) * unit
 
+    return WideFirst("wait")
+
+
+def narrow_and_wide() -> Workload:
     rows = [(0, 2), (1, 1), (1, 1), (1, 1), (1, 1), (2, 2)]
-    jobs = [SlowJob(submit, (size,), 10, 10) for submit, size in rows]
-    workload = workload_of(jobs, (2,))
+    return workload_of([SlowJob(submit, (size,), 10, 10) for submit, size in rows], (2,))
+
+
+def test_a_user_says_what_waiting_counts() -> None:
     plain, weighed = (
-        [replay(workload, made, event_by_event=step).start[-1] for step in (False, True)]
-        for made in (Planner("wait"), WideFirst("wait"))
+        [replay(narrow_and_wide(), made, event_by_event=step).start[-1] for step in (False, True)]
+        for made in (Planner("wait"), wide_first(1.0))
     )
     assert plain == [30, 30]
     assert weighed == [10, 10]
+
+
+def test_what_waiting_counts_is_in_any_unit() -> None:
+    """Only how much more one job counts than another matters."""
+    assert replay(narrow_and_wide(), wide_first(2.0**-30)).start[-1] == 10
 
 
 def test_a_budget_in_milliseconds_plans_no_worse_than_none() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -65,25 +66,33 @@ def test_both_engines_say_and_do_the_same(name: str) -> None:
             assert not check_schedule(whole), (chosen, seed)
 
 
+OBVIOUS: dict[str, Callable[[str], Predictor]] = {
+    "recent": slow.SlowRecent,
+    "similar": slow.SlowSimilar,
+    "hierarchy": slow.SlowHierarchy,
+    "survival": lambda correct: slow.SlowSurvival(correct, 0.02, 0.15, 200),
+    "survival:risk=0.3,share=0.2,jobs=4": lambda correct: slow.SlowSurvival(correct, 0.3, 0.2, 4),
+    "quantile": lambda correct: slow.SlowQuantile(correct, 0.8),
+    "quantile:level=0.35": lambda correct: slow.SlowQuantile(correct, 0.35),
+}
+"""Predictors, and the same in slow code."""
+
+
+def as_said_by_an_obvious_predictor(name: str, correct: str, seed: int) -> None:
+    workload, cluster = busy(seed)
+    full, obvious = f"{name}{',' if ':' in name else ':'}correct={correct}", OBVIOUS[name](correct)
+    for chosen in ("easy-sjbf", "list-laf"):
+        ours, theirs = (run(workload, cluster, chosen, one) for one in (full, obvious))
+        assert np.array_equal(ours[1], theirs[1]), (name, seed)
+        assert np.array_equal(ours[0].start, theirs[0].start), (name, seed)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("correct", CORRECTIONS)
 def test_as_said_by_obvious_predictors(correct: str) -> None:
-    pairs: list[tuple[str, Predictor]] = [
-        (f"recent:correct={correct}", slow.SlowRecent(correct)),
-        (f"similar:correct={correct}", slow.SlowSimilar(correct)),
-        (f"hierarchy:correct={correct}", slow.SlowHierarchy(correct)),
-        (f"survival:correct={correct}", slow.SlowSurvival(correct, 0.02, 0.15, 200)),
-        (f"survival:risk=0.3,share=0.2,jobs=4,correct={correct}", slow.SlowSurvival(correct, 0.3, 0.2, 4)),
-        (f"quantile:correct={correct}", slow.SlowQuantile(correct, 0.8)),
-        (f"quantile:level=0.35,correct={correct}", slow.SlowQuantile(correct, 0.35)),
-    ]
     for seed in range(40):
-        workload, cluster = busy(seed)
-        for name, obvious in pairs:
-            for chosen in ("easy-sjbf", "list-laf"):
-                ours, theirs = (run(workload, cluster, chosen, one) for one in (name, obvious))
-                assert np.array_equal(ours[1], theirs[1]), (name, seed)
-                assert np.array_equal(ours[0].start, theirs[0].start), (name, seed)
+        for name in OBVIOUS:
+            as_said_by_an_obvious_predictor(name, correct, seed)
 
 
 def test_corrections_against_obvious_code() -> None:
@@ -128,6 +137,22 @@ def test_what_the_past_says_of_jobs_that_have_run_so_long() -> None:
             job = both[1]._job(number)
             ran = rng.randint(1, job.limit + 1)
             assert outlived(both[0].learner, workload.runtime, number, ran) == obvious.again(job, ran), (seed, number)
+
+
+def test_a_blend_of_guesses_that_do_unequally_well_is_that_of_the_best() -> None:
+    """However unequally: weights are logarithms, and their powers may be larger than any number."""
+    workload, _ = busy(1)
+    learner = predictor("quantile").learner(workload)
+    for job in range(len(workload) - 1):
+        learner.first[job] = predicted(learner, workload.runtime, job)
+        observe(learner, job, int(workload.runtime[job]))
+    last = len(workload) - 1
+    learner.guesses.shifts[:] = 0.0
+    for best in range(learner.guesses.weights.shape[1]):
+        learner.guesses.weights[:] = -2000.0
+        learner.guesses.weights[:, best] = 2000.0
+        said = predicted(learner, workload.runtime, last)
+        assert said == max(1, int(learner.guesses.made[last, best] + 0.5)), best
 
 
 def test_many_jobs_that_outlive_their_quantiles_at_once_are_soon_forgotten() -> None:

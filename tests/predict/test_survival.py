@@ -11,7 +11,9 @@ import pytest
 from dovetail.kernels.learners.learner import observe, predicted
 from dovetail.model.workload import Provenance, Workload
 from dovetail.predict.advise import survival
+from dovetail.predict.base import Job
 from dovetail.predict.history import Survival
+from tests.slow.predict import SlowSurvival
 
 
 def left(times: Any, ended: Any, weights: Any) -> Any:
@@ -44,6 +46,26 @@ def test_the_compiled_estimate_with_weights() -> None:
         limits += not enough
         assert predicted(learner, runtime, n) == (enough[0] if enough else limit)
     assert 30 < limits < 270
+
+
+def test_the_compiled_estimate_by_the_book() -> None:
+    """Of few run times with many ties, some of them at the limit, and no more than are looked at."""
+    rng = np.random.default_rng(5)
+    seen = set()
+    for _ in range(60):
+        n, most = int(rng.integers(1, 12)), int(rng.integers(1, 9))
+        risk, share = float(rng.uniform(0.05, 0.6)), float(rng.uniform(0.05, 0.6))
+        limit, columns = 9, {name: np.ones(n + 1, np.int64) for name in ("id", "submit", "size", "user", "name")}
+        runtime = rng.integers(1, limit + 1, n + 1)
+        workload = Workload("one", {**columns, "runtime": runtime, "limit": columns["id"] * limit}, 1, Provenance("t"))
+        learner, slow = Survival(risk, share, most).learner(workload), SlowSurvival("limit", risk, share, most)
+        for job in range(n):
+            observe(learner, job, int(runtime[job]))
+            slow.observe(Job(job, 0, 1, limit, 1, 0, 1, 0), int(runtime[job]))
+        wanted = slow.estimate(Job(n, 0, 1, limit, 1, 0, 1, 0))
+        assert predicted(learner, runtime, n) == wanted
+        seen.add(wanted)
+    assert len(seen) > limit // 2
 
 
 @pytest.mark.slow
