@@ -379,12 +379,13 @@ def _same_times(made: Schedule, wanted: Schedule, moved: Callable[[Ints], Ints],
 
 
 def _scales(case: Case) -> bool:
-    """Nothing is counted in seconds of its own: no job is overdue by one, no setting is a time or rounds one."""
+    """Nothing is counted in seconds of its own: no job is overdue by one, no setting is a time or rounds one, and no
+    search is drawn by how long jobs have waited."""
     rule = case.rule
     if isinstance(rule, ListPolicy):
         plain = rule.starve_s is None and not rule.keeps_promises and rule.order in ORDERS
     elif isinstance(rule, Planner):
-        plain = rule.starve_s is None and "bsld" not in rule.objective and not rule.foresight
+        plain = rule.starve_s is None and "bsld" not in rule.objective and not (rule.foresight or rule.decodes)
     else:
         plain = isinstance(rule, Conservative | DeadlineBackfilling)
     return plain and case.bounded
