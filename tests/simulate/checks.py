@@ -546,7 +546,7 @@ def future(trial: Trial) -> Iterator[str]:
     jobs = {**case.jobs, "runtime": np.where(made.end > now, np.maximum(other, least), case.jobs["runtime"])}
     changed = trial.replay(replace(case, jobs=jobs), keep=True)
     yield from _same_until(now, changed, made, "with other run times to come")
-    if case.feedback:
+    if case.feedback or case.rule.needs_site:  # from twice the span of a log on, prices are their mean
         return
     here = case.jobs["submit"] <= now
     yield from _same_until(now, trial.replay(kept(case, here), keep=True), made, "without the jobs to come", here)
