@@ -201,7 +201,7 @@ def _on_processors(rng: random.Random, name: str, seed: int) -> Case:
 
 def _on_nodes(rng: random.Random, name: str, seed: int) -> Case:
     made = random_nodes_case(rng)
-    return _described(rng, Case(name, dict(made.workload.columns), made.cluster, names=made.workload.names))
+    return _described(rng, Case(name, dict(made.workload.columns), made.cluster, names=dict(made.workload.names)))
 
 
 def _arrays(jobs: Mapping[str, Sequence[int]]) -> dict[str, Ints]:
