@@ -104,7 +104,7 @@ def list_pass(
     is to be `complete`, reservations that cannot keep anybody from starting now are left out. `seen` (by job, all
     0) and `recent` (as long as the queue) are working space.
     """
-    for i in range(n):
+    for i in range(n if complete or depth > 1 else 0):  # else nobody has been placed
         job = queue[i]
         last = until[job]
         while job < last and place[job] >= 0:  # the first of an entry are placed first
