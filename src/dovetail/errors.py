@@ -27,5 +27,9 @@ class SettingError(DovetailError, ValueError):
     """A name or a setting that Dovetail does not know. The message lists the valid choices."""
 
 
+class StateError(DovetailError, ValueError):
+    """A state says something that cannot be. Names the job or the node, and the rule."""
+
+
 class PolicyError(DovetailError):
     """A policy returned a plan that cannot be carried out, or could not be loaded."""

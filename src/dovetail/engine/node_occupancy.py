@@ -48,12 +48,15 @@ class NodeUse:
         most = 1 if asked.exclusive[job] else asked.per_node[job] or units
         if counts.max() > most:
             return f"with {counts.max()} units on one node"
-        number = asked.need[job, self.cluster.shared_at] if self.cluster.shared else 0
-        if bool(np.any((devices < 0) | (devices >> self.cluster.vectors.shape[1] - asked.need.shape[1] != 0))):
-            return "with devices that no node has"
+        has, shared = self.cluster.capacity[self.cluster.kind_of[nodes]], self.cluster.shared_at
+        number = asked.need[job, shared] if self.cluster.shared else 0
+        if bool(np.any((devices < 0) | (devices >> (has[:, shared] if self.cluster.shared else 0) != 0))):
+            return "with devices that its nodes do not have"
         if bool(np.any(np.bitwise_count(devices) != number)):
             return f"with other than {number} devices for each unit"
-        taken = asked.taken(job, self.cluster, nodes.tolist(), devices.tolist())
+        if bool((has < asked.need[job]).any()):
+            return "on a node that has less than a unit needs"
+        taken = asked.taken(job, self.cluster, nodes, devices)
         np.subtract.at(self._free, nodes, taken)
         if bool((self._free[held] < 0).any()):
             np.add.at(self._free, nodes, taken)
@@ -66,5 +69,5 @@ class NodeUse:
     def end(self, job: int) -> None:
         """Give back what a job had."""
         nodes = self.of(job)
-        taken = self.requests.taken(job, self.cluster, nodes.tolist(), self.devices_of(job).tolist())
+        taken = self.requests.taken(job, self.cluster, nodes, self.devices_of(job))
         np.add.at(self._free, nodes, taken)

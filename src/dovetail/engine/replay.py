@@ -22,14 +22,13 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.announce import remark
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
-from dovetail.model.requests import Placement, requests_of, typical
+from dovetail.model.requests import Placement, fit_idle, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.names import of_user
 from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
-from dovetail.referee.nodes import fit_idle
 from dovetail.version import __version__
 
 Progress = Callable[[int], None]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.machine.capacity import fits_plan, open_plan, release, reserve, start
+from dovetail.kernels.machine.capacity import fits_now, fits_plan, open_plan, release, reserve, start
 from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.state import (
     CORRECTED,
@@ -51,6 +52,13 @@ def step(rule: Any, cap: Any, run: Run, now: int) -> int:
         if end > now:
             release(cap, job, now, end)
     return decide(rule, cap, run, now)
+
+
+@jit
+def fit_now(cap: Any, run: Run, fits: Ints) -> None:
+    """Write of each waiting job whether there is room for it at this instant."""
+    for i in range(run.info[WAITING]):
+        fits[i] = fits_now(cap, run.lists[QUEUE, i])
 
 
 @inner

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import Ints, Mask
 from dovetail.errors import SettingError
 from dovetail.model.cluster import WHOLE, Cluster, Typical
 from dovetail.model.workload import UNIT, Workload
@@ -30,17 +30,19 @@ class Requests:
     exclusive: Ints
     kinds: Ints
 
-    def taken(self, job: int, cluster: Cluster, nodes: Sequence[int], devices: Sequence[int]) -> Ints:
-        """What each unit of a job takes of its node, as rows like `Cluster.vectors`."""
-        if self.exclusive[job]:
-            whole: Ints = cluster.vectors[cluster.kind_of[np.asarray(nodes)]]
-            return whole
-        rows = np.zeros((len(nodes), cluster.vectors.shape[1]), np.int64)
-        rows[:, : self.need.shape[1]] = self.need[job]
+    def taken(
+        self, job: int | Ints, cluster: Cluster, nodes: Sequence[int] | Ints, devices: Sequence[int] | Ints
+    ) -> Ints:
+        """What each unit takes of its node, as rows like `Cluster.vectors`: units of one job, or of a job each."""
+        node, resources = np.asarray(nodes), self.need.shape[1]
+        rows = np.zeros((len(node), cluster.vectors.shape[1]), np.int64)
+        rows[:, :resources] = self.need[job]
         if cluster.shared:
             rows[:, cluster.shared_at] = 0
-            bits = np.asarray(devices)[:, np.newaxis] >> np.arange(rows.shape[1] - self.need.shape[1]) & 1
-            rows[:, self.need.shape[1] :] = self.share[job] * bits
+            bits = np.asarray(devices)[:, np.newaxis] >> np.arange(rows.shape[1] - resources) & 1
+            rows[:, resources:] = np.reshape(self.share[job], (-1, 1)) * bits
+        whole = np.broadcast_to(self.exclusive[job] > 0, len(node))
+        rows[whole] = cluster.vectors[cluster.kind_of[node[whole]]]
         return rows
 
     def of(self, jobs: Ints) -> Requests:
@@ -103,6 +105,34 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
         np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1), kinds,
     )  # fmt: skip
+
+
+def fit_idle(cluster: Cluster, asked: Requests) -> Mask:
+    """Which jobs fit on the idle cluster."""
+    return room_idle(cluster, asked) >= asked.units
+
+
+def room_idle(cluster: Cluster, asked: Requests) -> Ints:
+    """How many units of each job the idle nodes of all kinds that will do hold; of each node no more than it has."""
+    room = np.zeros(len(asked.units), np.int64)
+    for k, kind in enumerate(cluster.kinds):
+        room += kind.count * most_on_idle(cluster, asked, k)
+    return room
+
+
+def most_on_idle(cluster: Cluster, asked: Requests, kind: int) -> Ints:
+    """How many units of each job an idle node of a kind holds."""
+    fit = np.where(asked.per_node > 0, asked.per_node, asked.units)
+    for r, have in enumerate(cluster.kinds[kind].capacity):
+        need = asked.need[:, r]
+        count = have // np.maximum(need, 1)
+        if cluster.resources[r] == cluster.shared:
+            on_one = WHOLE // asked.share
+            count = np.where(need == 1, have * on_one, np.where(on_one > 0, count, 0))
+        fit = np.where(need > 0, np.minimum(fit, count), fit)
+    fit = np.where(asked.exclusive > 0, np.minimum(fit, 1), fit)
+    found: Ints = np.where(asked.kinds >> kind & 1 > 0, np.clip(fit, 0, np.maximum(asked.units, 0)), 0)
+    return found
 
 
 def typical(requests: Requests, most: int = 64, weigh: int = -1) -> tuple[Typical, ...]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import Ints, Mask
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.requests import Requests
+from dovetail.model.requests import Requests, room_idle
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,31 @@ class State:
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""
         return max(int(self.start[job] + self.estimate[job]), self.now + 1)
+
+    def never(self) -> dict[int, str]:
+        """Which waiting jobs do not fit on the idle machine, and why: they can never start."""
+        return {int(job): self._too_large(int(job)) for job in self.waiting[~self.fit_idle(self.waiting)]}
+
+    def fit_idle(self, jobs: Ints) -> Mask:
+        """Which of these jobs fit on the idle machine, and have numbers that can be."""
+        can_be = (self.size[jobs] > 0) & (self.estimate[jobs] > 0)
+        if self.requests is not None and self.cluster is not None:
+            asked = self.requests.of(jobs)
+            return can_be & (room_idle(self.cluster, asked) >= asked.units)
+        fits = can_be & (self.size[jobs] <= self.processors)
+        return fits & (self.draws_mw[jobs] <= self.room_mw) if len(self.draws_mw) else fits
+
+    def _too_large(self, job: int) -> str:
+        if self.requests is not None and self.cluster is not None:
+            need = zip(self.requests.need[job].tolist(), self.cluster.resources, strict=True)
+            unit = ", ".join(f"{n:,} {name}" for n, name in need if n) or "a whole node"
+            room, units = (
+                int(room_idle(self.cluster, self.requests.of(np.array([job])))[0]),
+                int(self.requests.units[job]),
+            )
+            return f"needs {units:,} unit{'s' * (units > 1)} of {unit}; the nodes that will do hold {room:,}"
+        if self.size[job] > self.processors:
+            return f"needs {self.size[job]:,} processors; the machine has {self.processors:,}"
+        return (
+            f"draws {self.draws_mw[job] / 1000:,.0f} W; the power cap leaves {self.room_mw / 1000:,.0f} W to all jobs"
+        )

@@ -14,7 +14,7 @@ from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.machine.nodes import Nodes
-from dovetail.kernels.one_pass import step
+from dovetail.kernels.one_pass import fit_now, step
 from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
@@ -24,6 +24,8 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, check_settings, choice, setting
+from dovetail.referee.state import check_state
+from dovetail.units import MOST_SECONDS
 
 CIRCUMSTANCES: Final = {
     "nodes": "on nodes",
@@ -200,6 +202,8 @@ class RulePolicy(Policy):
 
     compiled = True
     place: str = "best"
+    holds: ClassVar[str] = "there is room for it now, which is kept for jobs before it"
+    """Why a job waits that would fit now."""
 
     @abstractmethod
     def rule(self, asked: Asked = AS_USUAL) -> Any: ...
@@ -224,6 +228,18 @@ class RulePolicy(Policy):
         return Plan(state.waiting[starts].tolist(), promised=written(state, run, layout.PLACE))
 
     def decide(self, state: State) -> Plan:
+        check_state(state)
+        unfit = state.never()
+        if not unfit:
+            return self.made(state)
+        waiting, arrived = (jobs[~np.isin(jobs, list(unfit))] for jobs in (state.waiting, state.arrived))
+        plan = self.made(replace(state, waiting=waiting, arrived=arrived))
+        wished = state.deadline_s if self.makes_offers and len(state.deadline_s) else np.full_like(state.submit, -1)
+        refused = {job: -1 for job in unfit if wished[job] >= 0}
+        return replace(plan, reasons={**plan.reasons, **unfit}, deadlines={**plan.deadlines, **refused})
+
+    def made(self, state: State) -> Plan:
+        """The plan for a state that can be, in which each waiting job fits on the idle machine."""
         if not len(state.waiting):
             return Plan()
         rule = self.rule(Asked(keep=True, seed=state.seed, nodes=state.cluster is not None))
@@ -235,6 +251,7 @@ class RulePolicy(Policy):
         if rule.common.foresight:  # those that came last, the last first: they may be gone already
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
             last = last[: rule.common.foresight]
+            last = last[state.fit_idle(last) & (state.estimate[last] <= MOST_SECONDS)]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         run = _run_of(state, here, self.keys(state), self.remembered(state.standing))
         if len(last):
@@ -244,13 +261,33 @@ class RulePolicy(Policy):
         cap = _machine(state, here, self.place, len(last))
         n_started = step(fitted(rule, cap, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started].copy()
-        plan = self.answer(state, run, starts)
+        plan = replace(self.answer(state, run, starts), reasons=_why(state, cap, run, starts, self.holds))
         if not isinstance(cap, Nodes):
             return plan
         node, devices = (
             {int(here[i]): row[cap.first[i] : cap.first[i + 1]].tolist() for i in starts.tolist()} for row in cap.placed
         )
         return replace(plan, nodes=node, devices=devices)
+
+
+def _why(state: State, cap: Machine, run: layout.Run, starts: Ints, holds: str) -> dict[int, str]:
+    """Why each job that has not started waits, after a pass: there is no room for it now, or there is and the policy
+    holds it."""
+    fits = np.zeros(len(state.waiting), np.int64)
+    fit_now(cap, run, fits)
+    fits[starts] = -1
+    held = dict.fromkeys(state.waiting[fits == 1].tolist(), holds)
+    jobs = state.waiting[fits == 0]
+    if state.requests is not None:
+        units = state.requests.units[jobs]
+        lacks = {job: f"needs {n:,} unit{'s' * (n > 1)}; nodes have no room for as many now"
+                 for job, n in zip(jobs.tolist(), units.tolist(), strict=True)}  # fmt: skip
+        return held | lacks
+    free = state.free - int(state.size[state.waiting[starts]].sum())
+    return held | {
+        job: f"needs {n:,} processors; {free:,} are free" if n > free else "draws more than the power cap leaves now"
+        for job, n in zip(jobs.tolist(), state.size[jobs].tolist(), strict=True)
+    }
 
 
 def written(state: State, run: layout.Run, row: int) -> dict[int, int]:

@@ -105,9 +105,11 @@ class MoneyPlanner(RulePolicy):
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         return foreseen(state, run, starts)
 
-    def decide(self, state: State) -> Plan:
+    holds: ClassVar[str] = "there is room for it now; the plan has it start in a better hour"
+
+    def made(self, state: State) -> Plan:
         check_told(self.rates, self.name)
-        return RulePolicy.decide(replace(self, rates=of_jobs(self.rates, state)), state)
+        return RulePolicy.made(replace(self, rates=of_jobs(self.rates, state)), state)
 
     def to_compile(self) -> MoneyPlanner:
         return replace(self, rates=FREE, thirst=np.zeros(1))

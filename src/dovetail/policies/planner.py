@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -108,6 +108,8 @@ class Planner(RulePolicy):
         terms(parse(self.objective))
         check_heat(self.hot, self.cold)
 
+    holds: ClassVar[str] = "there is room for it now; the plan gives it to others first"
+
     @property
     def keeps_promises(self) -> bool:
         return self.patient is not None
@@ -158,17 +160,17 @@ class Planner(RulePolicy):
         promised, expected = (written(state, run, row) for row in (layout.PROMISED_FIRST, layout.PLACE))
         return Plan(state.waiting[starts].tolist(), promised, expected, agreed(state, run), wake=wake_of(run))
 
-    def decide(self, state: State) -> Plan:
+    def made(self, state: State) -> Plan:
         if self.ms is None:
-            return super().decide(state)
+            return super().made(state)
         began = perf_counter()
-        plan = replace(self, ms=None, decodes=FIRST_DECODES).decide(state)
+        plan = replace(self, ms=None, decodes=FIRST_DECODES).made(state)
         spent_ms = 1000 * (perf_counter() - began)
         decodes = int(FIRST_DECODES * (self.ms - spent_ms) / spent_ms)
         if decodes < 1:
             return plan
         found = replace(plan, starts=(), expected={**plan.expected, **dict.fromkeys(plan.starts, state.now)})
-        return replace(self, ms=None, decodes=min(decodes, MOST_DECODES)).decide(replace(state, standing=found))
+        return replace(self, ms=None, decodes=min(decodes, MOST_DECODES)).made(replace(state, standing=found))
 
 
 @dataclass(frozen=True)

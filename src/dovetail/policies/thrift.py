@@ -58,9 +58,11 @@ class Thrift(RulePolicy):
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         return foreseen(state, run, starts)
 
-    def decide(self, state: State) -> Plan:
+    holds: ClassVar[str] = "there is room for it now; it is held for a cheaper hour or for jobs before it"
+
+    def made(self, state: State) -> Plan:
         check_told(self.rates, self.name)
-        return RulePolicy.decide(replace(self, rates=of_jobs(self.rates, state)), state)
+        return RulePolicy.made(replace(self, rates=of_jobs(self.rates, state)), state)
 
     def to_compile(self) -> Thrift:
         return replace(self, rates=FREE)

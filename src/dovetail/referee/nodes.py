@@ -36,29 +36,6 @@ def has_of(cluster: Cluster) -> Ints:
     return has
 
 
-def fit_idle(cluster: Cluster, asked: Requests) -> Flags:
-    """Which jobs fit on the idle cluster: the nodes of all kinds that will do hold at least their units."""
-    room = np.zeros(len(asked.units), np.int64)
-    for k, kind in enumerate(cluster.kinds):
-        room += kind.count * most_on_idle(cluster, asked, k)
-    return room >= asked.units
-
-
-def most_on_idle(cluster: Cluster, asked: Requests, kind: int) -> Ints:
-    """How many units of each job an idle node of a kind holds."""
-    fit = np.where(asked.per_node > 0, asked.per_node, asked.units)
-    for r, have in enumerate(cluster.kinds[kind].capacity):
-        need = asked.need[:, r]
-        count = have // np.maximum(need, 1)
-        if cluster.resources[r] == cluster.shared:
-            on_one = WHOLE // asked.share
-            count = np.where(need == 1, have * on_one, np.where(on_one > 0, count, 0))
-        fit = np.where(need > 0, np.minimum(fit, count), fit)
-    fit = np.where(asked.exclusive > 0, np.minimum(fit, 1), fit)
-    found: Ints = np.where(asked.kinds >> kind & 1 > 0, np.clip(fit, 0, np.maximum(asked.units, 0)), 0)
-    return found
-
-
 def check_units(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:
     """All rules that these units break. Every node is one of the cluster's."""
     if not len(units.job):

@@ -9,10 +9,10 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.model.cluster import PowerCap
-from dovetail.model.requests import Requests, requests_of
+from dovetail.model.requests import Requests, fit_idle, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
-from dovetail.referee.nodes import Units, check_units, first_of_each, fit_idle
+from dovetail.referee.nodes import Units, check_units, first_of_each
 from dovetail.referee.violation import Flags, RefereeError, Violation, broken, overfull
 
 

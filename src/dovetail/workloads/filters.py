@@ -16,10 +16,9 @@ import numpy as np
 from dovetail.errors import InputError, SettingError
 from dovetail.io.swf import header_count
 from dovetail.model.cluster import Cluster, PowerCap
-from dovetail.model.requests import requests_of
+from dovetail.model.requests import fit_idle, requests_of
 from dovetail.model.workload import Column, Step, Workload
 from dovetail.names import unknown
-from dovetail.referee.nodes import fit_idle
 
 
 def positive_runtime(workload: Workload) -> Workload:

@@ -20,8 +20,8 @@ from ortools.sat.python import cp_model
 
 from dovetail.arrays import Ints
 from dovetail.energy.cooling import ONE, STEP_W
+from dovetail.model.requests import most_on_idle
 from dovetail.optimize.day.problem import Day, OnNodes, Placer, Searched
-from dovetail.referee.nodes import most_on_idle
 
 Count = cp_model.IntVar | int
 

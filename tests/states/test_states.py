@@ -1,0 +1,157 @@
+"""States with no replay behind them: what waits and why, what can never run, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.arrays import Ints
+from dovetail.engine.node_occupancy import NodeUse
+from dovetail.errors import StateError
+from dovetail.model.cluster import NodeKind, by_node
+from dovetail.model.plan import Plan
+from dovetail.model.requests import Requests
+from dovetail.model.state import State
+from dovetail.policies.registry import policy
+
+NONE = np.empty(0, np.int64)
+CLUSTER = by_node(("cores", "gpus"), (NodeKind("thin", 2, (4, 0)), NodeKind("fat", 2, (4, 2))))
+
+
+def ints(*values: int) -> Ints:
+    return np.array(values, np.int64)
+
+
+def counted(**changes: Any) -> State:
+    """Job 0 has 3 of 4 processors until 10; job 1 wants all, job 2 one for 9 s, job 3 more than there are."""
+    state = State(
+        now=5, processors=4, free=1, waiting=ints(1, 2, 3), running=ints(0), arrived=NONE, ended=NONE,
+        submit=ints(0, 0, 0, 0), size=ints(3, 4, 1, 9), limit=ints(10, 5, 9, 3), estimate=ints(10, 5, 9, 3),
+        user=ints(0, 0, 0, 0), start=ints(0, -1, -1, -1),
+    )  # fmt: skip
+    return replace(state, **changes)
+
+
+def on_nodes(**changes: Any) -> State:
+    """Job 0 fills the thin nodes until 10. Job 1 wants three nodes; job 2 nine; job 3 a GPU; job 4 three on a node; job
+    5 a kind that is not there."""
+    requests = Requests(
+        units=ints(2, 3, 9, 1, 1, 1), need=np.array([[4, 0], [4, 0], [4, 0], [2, 1], [2, 3], [1, 0]], np.int64),
+        share=ints(*[1000] * 6), per_node=ints(*[0] * 6), exclusive=ints(*[0] * 6), kinds=ints(3, 3, 3, 3, 3, 0),
+    )  # fmt: skip
+    state = State(
+        now=5, processors=16, free=8, waiting=ints(1, 2, 3, 4, 5), running=ints(0), arrived=NONE, ended=NONE,
+        submit=ints(*[0] * 6), size=ints(8, 12, 36, 2, 2, 1), limit=ints(*[10] * 6), estimate=ints(*[10] * 6),
+        user=ints(*[0] * 6), start=ints(0, -1, -1, -1, -1, -1), cluster=CLUSTER, requests=requests,
+        nodes={0: ints(0, 1)}, devices={0: ints(0, 0)},
+    )  # fmt: skip
+    return replace(state, **changes)
+
+
+def asked(**changes: Any) -> State:
+    """The same, with other requests."""
+    state = on_nodes()
+    assert state.requests is not None
+    return replace(state, requests=replace(state.requests, **changes))
+
+
+def test_each_job_that_waits_is_told_why() -> None:
+    plan = policy("list-reg").decide(counted())
+    assert plan.promised == {1: 10, 2: 15}
+    assert plan.reasons == {
+        1: "needs 4 processors; 1 are free",
+        2: "there is room for it now, which is kept for jobs before it",
+        3: "needs 9 processors; the machine has 4",
+    }
+
+
+def test_what_never_fits_on_nodes_does_no_harm() -> None:
+    for name in ("easy", "list-reg", "greedy-fcfs", "strict-fcfs", "plan-af"):
+        plan = policy(name).decide(on_nodes())
+        assert plan.starts == ([] if name == "strict-fcfs" else [3])
+        assert {**plan.promised, **plan.expected}.get(1, 10) in (10, 15)
+        assert plan.reasons[1] == "needs 3 units; nodes have no room for as many now"
+        assert plan.reasons[2] == "needs 9 units of 4 cores; the nodes that will do hold 4"
+        assert plan.reasons[4] == "needs 1 unit of 2 cores, 3 gpus; the nodes that will do hold 0"
+        assert plan.reasons[5] == "needs 1 unit of 1 cores; the nodes that will do hold 0"
+
+
+def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
+    plan = policy("dbf").decide(counted(arrived=ints(1, 2, 3), deadline_s=ints(-1, -1, 99, 99)))
+    assert plan.deadlines == {2: 99, 3: -1}
+
+
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (lambda: counted(now=1 << 62), "now=.*: an instant"),
+        (lambda: counted(processors=0), "at least 1"),
+        (lambda: counted(size=ints(3)), "size has 1 numbers, and submit 4"),
+        (lambda: counted(size=np.ones(4)), "size: must be an array of whole numbers"),
+        (lambda: counted(submit=None), "submit: must be an array"),
+        (lambda: counted(waiting=ints(1, 7)), "job 7 is in waiting, and the columns have 4 jobs"),
+        (lambda: counted(waiting=ints(1, 1)), "job 1 is named twice"),
+        (lambda: counted(waiting=ints(0, 1)), "job 0 is named twice"),
+        (lambda: counted(submit=ints(0, 3, 2, 4)), "job 2 waits behind one that came later"),
+        (lambda: counted(submit=ints(0, 0, 0, 6)), "job 3 has no submit from 0 to now"),
+        (lambda: counted(arrived=ints(0)), "arrived names job 0, which is not in waiting"),
+        (lambda: counted(corrected=ints(1)), "corrected names job 1, which is not in running"),
+        (lambda: counted(size=ints(3, 0, 1, 1)), "job 1 has no size"),
+        (lambda: counted(estimate=ints(10, 0, 1, 1)), "job 1 has no estimate"),
+        (lambda: counted(estimate=ints(10, 1 << 62, 1, 1)), "job 1 has no estimate"),
+        (lambda: counted(estimate=ints(1 << 59, 1 << 59, 1 << 59, 1)), "come to more than"),
+        (lambda: counted(standing=Plan(promised={1: 1 << 62})), "come to more than"),
+        (lambda: counted(standing=Plan(deadlines={1: 50})), "job 1 was to end by 50, which is not its deadline"),
+        (lambda: counted(start=ints(6, -1, -1, -1)), "job 0 has no start from 0 to now"),
+        (lambda: counted(deadline_s=ints(-1, -2, -1, -1)), "job 1 has no deadline"),
+        (lambda: counted(size=ints(5, 1, 1, 1)), "running jobs have 5 processors, and the machine 4"),
+        (lambda: counted(free=2), "free=2: what runs leaves 1"),
+        (lambda: counted(draws_mw=ints(5, 1, 1, 1), room_mw=4), "running jobs draw more than the 4 mW"),
+        (lambda: counted(draws_mw=ints(1, -1, 1, 1), room_mw=4), "job 1 draws less than nothing"),
+        (lambda: on_nodes(requests=None), "`requests` must say"),
+        (lambda: on_nodes(nodes={}), "nodes has 0 entries for job 0, which has 2 units"),
+        (lambda: on_nodes(nodes={0: ints(0, 4)}), "job 0 is on a node that is not there: they go from 0 to 3"),
+        (lambda: on_nodes(nodes={0: ints(0, 0)}), "job 0 runs at 5 on node 0, which brings 8 cores into use where"),
+        (lambda: on_nodes(free=9), "free=9: what runs leaves 8"),
+        (lambda: asked(units=ints(2, 3)), "requests.units has 2 numbers, and submit 6"),
+        (lambda: asked(need=np.ones((6, 1), np.int64)), "must be \\(6, 2\\), jobs by resources"),
+        (lambda: asked(units=ints(2, 0, 1, 1, 1, 1)), "job 1 asks for no unit"),
+        (lambda: asked(share=ints(*[1000] * 5, 0)), "job 5 has no share of devices"),
+        (lambda: asked(exclusive=ints(0, 2, 0, 0, 0, 0)), "job 1 is neither exclusive"),
+        (lambda: asked(per_node=ints(0, -1, 0, 0, 0, 0)), "job 1 allows less than no unit"),
+        (lambda: asked(need=np.array([[4, 0], [0, 0], *[[1, 0]] * 4], np.int64)), "job 1 needs nothing"),
+        (lambda: asked(need=np.array([[4, 0], [1, -1], *[[1, 0]] * 4], np.int64)), "job 1 needs less than nothing"),
+    ],
+)
+def test_a_state_that_cannot_be_is_refused(state: Any, says: str) -> None:
+    with pytest.raises(StateError, match=says):
+        policy("easy").decide(state())
+
+
+def test_jobs_that_may_come_are_like_those_that_fit() -> None:
+    """A planner that keeps room for jobs like the last that came leaves out those that never fit."""
+    state = on_nodes(submit=ints(0, 0, 1, 2, 3, 4))
+    assert policy("plan-af:foresight=3").decide(state).reasons.keys() >= {2, 4, 5}
+
+
+def test_a_job_that_wants_a_node_for_itself_needs_one_that_has_enough() -> None:
+    """Also where a policy in Python names the node."""
+    requests = asked(exclusive=ints(*[1] * 6)).requests
+    assert requests is not None
+    use = NodeUse(CLUSTER, requests)
+    assert use.start(3, Plan(nodes={3: [0]})) == "on a node that has less than a unit needs"
+    assert use.start(3, Plan(nodes={3: [2]})) == ""
+
+
+def test_random_and_hostile_states_in_processes_of_their_own() -> None:
+    env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, "-m", "tests.states", "--random", "60", "--hostile", "150", "--seconds", "60"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wrong" not in done.stdout
