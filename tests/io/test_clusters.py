@@ -99,7 +99,7 @@ def test_an_unknown_name_lists_the_valid_ones(name: str) -> None:
         ('kind = "plain"', "", "kind = missing"),
         ('kind = "plain"', 'kind = "\\u0007"', "needs a name"),
         ('features = ["A100", "fast"]', 'features = "A100"', "list of texts"),
-        ('features = ["A100", "fast"]', 'features = ["A|B"]', r"without \|"),
+        ('features = ["A100", "fast"]', 'features = ["A|B"]', "without spaces, &"),
         ('features = ["A100", "fast"]', "features = [1]", "list of texts"),
         ("[[nodes]]", "[nodes]", "not TOML|no nodes"),
     ],
@@ -128,10 +128,35 @@ def test_hostile_files_are_refused(tmp_path: Path, text: bytes, line: int, says:
     assert caught.value.line == line
 
 
-def test_63_kinds_are_too_many(tmp_path: Path) -> None:
-    text = "".join(f'[[nodes]]\nkind = "k{i}"\ncount = 1\ncores = 1\n' for i in range(63))
-    with pytest.raises(InputError, match="at most 62 kinds"):
-        read_cluster(written(tmp_path, text))
+def test_more_kinds_than_a_number_has_bits(tmp_path: Path) -> None:
+    text = "".join(f'[[nodes]]\nkind = "k{i}"\ncount = 1\ncores = 1\n' for i in range(200))
+    assert len(read_cluster(written(tmp_path, text)).kinds) == 200
+
+
+FOUR = '[[nodes]]\nkind = "thin"\ncount = 4\ncores = 8\nfeatures = ["old"]\n[features]\n'
+
+
+def test_features_of_single_nodes(tmp_path: Path) -> None:
+    found = read_cluster(written(tmp_path, FOUR + 'short = "0-1, 3"\nn3 = "3"\n'))
+    assert [(kind.count, kind.features) for kind in found.kinds] == [
+        (2, ("old", "short")), (1, ("old",)), (1, ("old", "short", "n3")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('short = "0-4"', "nodes go from 0 to 3"),
+        ('short = "3-1"', "nodes go from 0 to 3, upwards"),
+        ('short = "all"', "must be numbers of nodes"),
+        ('short = ""', "must be numbers of nodes"),
+        ("short = 3", "must be numbers of nodes"),
+        ('"a|b" = "3"', "must be a text without spaces"),
+    ],
+)
+def test_features_that_are_not_of_nodes(tmp_path: Path, line: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_cluster(written(tmp_path, FOUR + line))
 
 
 def test_no_file(tmp_path: Path) -> None:

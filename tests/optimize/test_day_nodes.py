@@ -19,6 +19,8 @@ from dovetail.optimize.day.cpsat import solve_day
 from dovetail.optimize.day.problem import Day, OnNodes, Placer, Searched, delay_search, multi_search, segments_of
 from tests.conftest import CASES
 
+SETS = np.array([[False, False], [True, False], [False, True], [True, True]])
+"""Of two kinds, by their bits."""
 FAR = 400
 """Seconds after the start of a day by which everything in a test is over."""
 
@@ -42,7 +44,7 @@ def random_day(rng: random.Random, jobs: int, length: int = 40, lengths: tuple[i
             rows.append((1, 1, 0, 0, 0, 3))
     units, cores, memory, per_node, exclusive, will_do = np.array(rows, np.int64).T
     asked = Requests(
-        units, np.stack([cores, memory], axis=1), np.full(len(rows), 1000), per_node, exclusive, will_do
+        units, np.stack([cores, memory], axis=1), np.full(len(rows), 1000), per_node, exclusive, will_do, SETS
     )  # fmt: skip
     price = Hours(np.array([rng.randint(0, 900) for _ in range(3)]) * MILLION, 0, 9)
     site = Site("s", 900_000, cooling=constant(1000), price=price, tariff=rng.choice((30, 300)) * 1000)
@@ -85,7 +87,7 @@ class Slow:
 
     def row(self, job: int) -> tuple[int, ...]:
         asked = self.on.requests
-        columns = (asked.units, asked.need[:, 0], asked.need[:, 1], asked.per_node, asked.exclusive, asked.kinds)
+        columns = (asked.units, asked.need[:, 0], asked.need[:, 1], asked.per_node, asked.exclusive, asked.among)
         return tuple(int(column[job]) for column in columns)
 
     def window(self, job: int, at: int) -> slice:

@@ -42,7 +42,7 @@ from tests.contract.cases import protects, slow_of
 from tests.simulate.cases import Case, kept
 from tests.slow import predict as slow_predict
 from tests.slow.metrics import slow_metrics
-from tests.slow.nodes import NodeJob, TypicalJob, machine_of
+from tests.slow.nodes import NodeJob, TypicalJob, bits, machine_of
 from tests.slow.policies import Machine, Size, SlowJob, slow_replay
 
 COLUMNS: Final = ("start", "arrive", "promised_first", "promised_last", "accepted", "said")
@@ -175,8 +175,9 @@ def slow_jobs(case: Case) -> list[SlowJob]:
     if not case.cluster.kinds:
         return plain
     asked = requests_of(jobs, case.cluster)
-    columns = (asked.units, asked.share, asked.per_node, asked.exclusive, asked.kinds)
-    more = zip(*(column.tolist() for column in columns), asked.need.tolist(), strict=True)
+    columns = (asked.units, asked.share, asked.per_node, asked.exclusive)
+    will_do = [bits(asked, job) for job in range(len(jobs))]
+    more = zip(*(column.tolist() for column in columns), will_do, asked.need.tolist(), strict=True)
     return [
         NodeJob(
             one.submit, one.size, one.runtime, one.estimate, one.after, one.think, one.deadline, units, tuple(need),

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from dovetail.model.cluster import Cluster
+from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from tests.slow.policies import Block, Place, Profile, Size, SlowJob
 
@@ -264,8 +265,13 @@ def job_of(state: State, j: int) -> NodeJob:
         share=int(asked.share[j]),
         per_node=int(asked.per_node[j]),
         exclusive=bool(asked.exclusive[j]),
-        kinds=int(asked.kinds[j]),
+        kinds=bits(asked, j),
     )
+
+
+def bits(asked: Requests, job: int) -> int:
+    """The kinds that will do for a job, as bits."""
+    return sum(1 << k for k, will_do in enumerate(asked.sets[asked.among[job]].tolist()) if will_do)
 
 
 def decode(

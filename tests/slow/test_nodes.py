@@ -15,7 +15,7 @@ from dovetail.model.requests import requests_of
 from dovetail.model.state import State
 from dovetail.referee import check_plan, check_schedule
 from tests.slow.node_cases import NodesCase, random_nodes_case, schedule_on_nodes
-from tests.slow.nodes import RULES, NodeJob, SlowNodes, TypicalJob, decode, job_of
+from tests.slow.nodes import RULES, NodeJob, SlowNodes, TypicalJob, bits, decode, job_of
 from tests.slow.policies import Conservative, ListPolicy, Place, Profile, slow_replay
 
 SEEDS = range(200)
@@ -187,7 +187,7 @@ def test_the_model_reads_the_same_requests() -> None:
         for i, job in enumerate(case.jobs):
             row = (asked.units[i], asked.need[i].tolist(), asked.share[i], asked.per_node[i], asked.exclusive[i])
             assert row == (job.units, list(job.need), job.share, job.per_node, job.exclusive)
-            assert asked.kinds[i] == job.kinds
+            assert bits(asked, i) == job.kinds
             seen["several units"] += job.units > 1
             seen["per node"] += job.per_node > 0
             seen["exclusive"] += job.exclusive

@@ -81,16 +81,17 @@ def random_state(case: Case, rng: random.Random) -> State:
 
 def _greedy(asked: Requests, waiting: list[int], rng: random.Random) -> Requests:
     """The same, a few of those that wait asking for what no nodes have."""
-    units, kinds, need = asked.units.copy(), asked.kinds.copy(), asked.need.copy()
+    units, among, need = asked.units.copy(), asked.among.copy(), asked.need.copy()
     for job in waiting:
         wish = rng.random()
         if wish < 0.03:
             units[job] = rng.choice((1000, 1 << 40))
         elif wish < 0.06:
-            kinds[job] = 0
+            among[job] = len(asked.sets)
         elif wish < 0.09:
             need[job, rng.randrange(need.shape[1])] = 10**6
-    return replace(asked, units=units, kinds=kinds, need=need)
+    sets = np.concatenate([asked.sets, np.zeros((1, asked.sets.shape[1]), bool)])
+    return replace(asked, units=units, among=among, sets=sets, need=need)
 
 
 def _devices(rng: random.Random, asked: Requests, cluster: Any, job: int) -> int:
@@ -158,7 +159,7 @@ def _asked(state: State, rng: random.Random) -> State:
     """Somebody asks nodes for what cannot be."""
     if state.requests is None:
         return _column(state, rng)
-    name = rng.choice(("units", "share", "per_node", "exclusive", "kinds", "need"))
+    name = rng.choice(("units", "share", "per_node", "exclusive", "among", "need"))
     values = getattr(state.requests, name).copy()
     values.reshape(-1)[rng.randrange(values.size)] = rng.choice((*FAR, 0, -1, -7, 2, 5000))
     if rng.random() < 0.2:

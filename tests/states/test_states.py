@@ -43,7 +43,8 @@ def on_nodes(**changes: Any) -> State:
     5 a kind that is not there."""
     requests = Requests(
         units=ints(2, 3, 9, 1, 1, 1), need=np.array([[4, 0], [4, 0], [4, 0], [2, 1], [2, 3], [1, 0]], np.int64),
-        share=ints(*[1000] * 6), per_node=ints(*[0] * 6), exclusive=ints(*[0] * 6), kinds=ints(3, 3, 3, 3, 3, 0),
+        share=ints(*[1000] * 6), per_node=ints(*[0] * 6), exclusive=ints(*[0] * 6), among=ints(1, 1, 1, 1, 1, 0),
+        sets=np.array([[False, False], [True, True]]),
     )  # fmt: skip
     state = State(
         now=5, processors=16, free=8, waiting=ints(1, 2, 3, 4, 5), running=ints(0), arrived=NONE, ended=NONE,

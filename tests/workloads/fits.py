@@ -26,7 +26,7 @@ def cannot_run(workload: Workload, cluster: Cluster) -> list[int]:
         need, share, units = asked.need[job].tolist(), int(asked.share[job]), int(asked.units[job])
         room = 0
         for number, kind in enumerate(cluster.kinds):
-            if int(asked.kinds[job]) >> number & 1:
+            if asked.sets[asked.among[job], number]:
                 room += kind.count * units_on_idle(cluster, need, share, number)
         if room < units:
             found.append(int(workload["id"][job]))

@@ -42,7 +42,7 @@ class NodeUse:
             return f"on {len(nodes)} nodes: it has {units} units, and its plan must name the node of each (Plan.nodes)"
         if bool((nodes < 0).any()) or bool((nodes >= self.cluster.nodes).any()):
             return f"on a node that does not exist: they are numbered from 0 to {self.cluster.nodes - 1}"
-        if not bool(np.all(asked.kinds[job] >> self.cluster.kind_of[nodes] & 1)):
+        if not asked.sets[asked.among[job], self.cluster.kind_of[nodes]].all():
             return "on a node of a kind that will not do"
         held, counts = np.unique(nodes, return_counts=True)
         most = 1 if asked.exclusive[job] else asked.per_node[job] or units

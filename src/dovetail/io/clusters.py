@@ -13,12 +13,13 @@ from dovetail.errors import InputError, SettingError
 from dovetail.io.alibaba import NODE_FIELDS, read_nodes
 from dovetail.io.csv import MOST, first_line
 from dovetail.io.streams import regular_file
-from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.cluster import Cluster, NodeKind, by_node, with_features
+from dovetail.model.features import NAME as FEATURE
 from dovetail.names import unknown
 from dovetail.units import printable
 
 MOST_BYTES: Final = 1 << 16
-"""Bytes of a file: 62 kinds of node need a fifth of it, and a hostile one cannot keep the parser busy."""
+"""Bytes of a file: a hundred kinds of node need a third of it, and a hostile one cannot keep the parser busy."""
 MOST_NODES: Final = 1_000_000
 """Ten times what the largest machines have; a replay on this many takes 1 GB."""
 _WORDS: Final = ("kind", "count", "features")
@@ -26,6 +27,8 @@ _WORDS: Final = ("kind", "count", "features")
 _TAKEN: Final = ("variance",)
 """No resource is called so: `utilization_variance` is a metric."""
 _RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
+_RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_PLAIN: Final = "without spaces, &, |, !, ( and )"
 _LINE: Final = re.compile(r"\(at line (\d+)")
 
 
@@ -85,7 +88,7 @@ def _parsed(text: str, path: str | Path) -> dict[str, Any]:
 
 def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
     """The cluster that a parsed file describes, after checks of all that it says."""
-    keys = ("name", "shared", "nodes")
+    keys = ("name", "shared", "nodes", "features")
     for key in table:
         if key not in keys:
             raise InputError(path, 0, unknown("key", printable(key), keys))
@@ -105,7 +108,8 @@ def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
             raise ValueError(f"more than {MOST_NODES:,} nodes")
         if sum(kind.count * kind.capacity[0] for kind in kinds) > MOST:
             raise ValueError(f"more than {MOST:,} cores")
-        return by_node(order, kinds, table.get("shared", ""))
+        found = by_node(order, kinds, table.get("shared", ""))
+        return with_features(found, _nodes_of(table.get("features", {}), found.nodes))
     except ValueError as error:
         raise InputError(path, 0, str(error)) from error
 
@@ -121,12 +125,30 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
                 f" and not {', '.join(_TAKEN)}"
             )
     features = entry.get("features", [])
-    # "|" stands between the alternatives of a job, so it cannot be in a name.
-    if not isinstance(features, list) or not all(isinstance(f, str) and f and "|" not in f for f in features):
-        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts without |")
+    if not isinstance(features, list) or not all(isinstance(f, str) and FEATURE.fullmatch(f) for f in features):
+        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts {_PLAIN}")
     count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
     rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
+
+
+def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
+    """Which nodes have which further features, of a table of texts as 0-9,12."""
+    if not isinstance(table, dict):
+        raise ValueError(f"features = {shown(table)}: must be a section [features] of names and nodes")
+    found: dict[str, list[int]] = {}
+    for name, text in table.items():
+        if not FEATURE.fullmatch(name):
+            raise ValueError(f"feature {printable(name)!r}: must be a text {_PLAIN}")
+        pieces = text.split(",") if isinstance(text, str) else [""]
+        ranges = [_RANGE.fullmatch(piece.strip()) for piece in pieces]
+        if not all(ranges):
+            raise ValueError(f"features: {printable(name)} = {shown(text)}: must be numbers of nodes, as in 0-9,12")
+        first_last = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
+        if not all(first <= last < nodes for first, last in first_last):
+            raise ValueError(f"features: {printable(name)} = {shown(text)}: nodes go from 0 to {nodes - 1:,}, upwards")
+        found[name] = sorted({node for first, last in first_last for node in range(first, last + 1)})
+    return found
 
 
 def _whole(entry: Mapping[str, Any], name: str, key: str, least: int) -> int:

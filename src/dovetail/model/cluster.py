@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import Ints, Mask
+from dovetail.model.features import chosen
 from dovetail.model.workload import Workload
 
 WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is a number of thousandths."""
-MOST_KINDS: Final = 62
-"""Kinds of node in a cluster: a set of them is an integer of 64 bits."""
 MOST_DEVICES: Final = 62
 
 
@@ -89,8 +90,6 @@ class Cluster:
             raise ValueError(f"the resources of nodes are different, and the first is cores; got {self.resources}")
         if self.shared and self.shared not in self.resources[1:]:
             raise ValueError(f"shared={self.shared!r}: must be a resource behind cores, one of {self.resources[1:]}")
-        if len(self.kinds) > MOST_KINDS:
-            raise ValueError(f"a cluster has at most {MOST_KINDS} kinds of node, got {len(self.kinds)}")
         for kind in self.kinds:
             if kind.count < 1 or len(kind.capacity) != len(self.resources) or min(kind.capacity) < 0:
                 raise ValueError(f"{kind}: a kind is at least one node, and has {self.resources}, none below 0")
@@ -122,6 +121,20 @@ class Cluster:
         """The kind of each node, as a position in `kinds`."""
         return np.repeat(np.arange(len(self.kinds)), [kind.count for kind in self.kinds])
 
+    def having(self, features: str) -> Mask:
+        """Which kinds have what an expression of features asks for (features.py); all, if it asks for none."""
+        if not features:
+            return np.ones(len(self.kinds), bool)
+        return chosen(features, lambda name: self._having.get(name, np.zeros(len(self.kinds), bool)))
+
+    @cached_property
+    def _having(self) -> dict[str, Mask]:
+        found: dict[str, Mask] = {}
+        for k, kind in enumerate(self.kinds):
+            for name in kind.features:
+                found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
+        return found
+
     @property
     def shared_at(self) -> int:
         """Which of the resources is shared; -1: none."""
@@ -142,6 +155,25 @@ class Cluster:
         devices = plain[:, self.shared_at].copy()
         plain[:, self.shared_at] = 0
         return np.hstack([plain, WHOLE * (np.arange(devices.max()) < devices[:, np.newaxis])])
+
+
+def with_features(cluster: Cluster, nodes_of: Mapping[str, Sequence[int]]) -> Cluster:
+    """The same nodes, some of them with more features: partitions that overlap, nodes by their names. A kind is split
+    where its nodes differ by them."""
+    more: list[tuple[str, ...]] = [()] * cluster.nodes
+    for name, nodes in nodes_of.items():
+        for node in nodes:
+            more[node] += (name,)
+    kinds, into = list[NodeKind](), list[int]()
+    for (k, names), run in groupby(zip(cluster.kind_of.tolist(), more, strict=True)):
+        kind = cluster.kinds[k]
+        kinds.append(replace(kind, count=len(list(run)), features=(*kind.features, *names)))
+        into.append(k)
+    typical = tuple(
+        replace(one, kinds=sum(1 << new for new, old in enumerate(into) if one.kinds >> old & 1))
+        for one in cluster.typical
+    )
+    return replace(cluster, kinds=tuple(kinds), typical=typical)
 
 
 def by_node(resources: tuple[str, ...], kinds: tuple[NodeKind, ...], shared: str = "") -> Cluster:

@@ -43,11 +43,14 @@ def new_machine(
     columns = (
         np.concatenate([requests.units, one]), np.concatenate([requests.per_node, none]),
         np.concatenate([requests.exclusive, none]),
-        np.concatenate([requests.kinds, np.array([one.kinds for one in known], np.int64)]),
+        np.concatenate([requests.among, len(requests.sets) + np.arange(len(known))]),
         np.concatenate([requests.share, np.array([one.share for one in known], np.int64)]),
         np.vstack([requests.need, *(np.array([one.need], np.int64) for one in known)]),
     )  # fmt: skip
     parts = np.array([one.part for one in known])
+    kinds = range(len(cluster.kinds))
+    rows = [[one.kinds >> k & 1 > 0 for k in kinds] for one in known]
+    sets = np.concatenate([requests.sets, np.array(rows, bool).reshape(-1, len(kinds))])
     return new_nodes(
-        cluster.kind_of, cluster.vectors, cluster.shared_at, columns, parts, PLACES[place], jobs, foresight
+        cluster.kind_of, cluster.vectors, cluster.shared_at, columns, sets, parts, PLACES[place], jobs, foresight
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ class Requests:
 
     `need[job, r]` is what a unit takes of resource r of the cluster. Where a resource is shared, it is a number of
     devices, and `share` is how many thousandths the unit takes of each. `per_node`: most units on one node; 0: as many
-    as fit. `exclusive`: 1 if a unit takes all of its node. `kinds`: bit k is set where nodes of kind k will do.
+    as fit. `exclusive`: 1 if a unit takes all of its node. `among`: the row of `sets` that says which kinds will do.
     """
 
     units: Ints
@@ -28,7 +28,8 @@ class Requests:
     share: Ints
     per_node: Ints
     exclusive: Ints
-    kinds: Ints
+    among: Ints
+    sets: Mask
 
     def taken(
         self, job: int | Ints, cluster: Cluster, nodes: Sequence[int] | Ints, devices: Sequence[int] | Ints
@@ -47,8 +48,8 @@ class Requests:
 
     def of(self, jobs: Ints) -> Requests:
         """What these jobs ask for, in their order."""
-        columns = (self.units, self.need, self.share, self.per_node, self.exclusive, self.kinds)
-        return Requests(*(column[jobs] for column in columns))
+        rows = ("units", "need", "share", "per_node", "exclusive", "among")
+        return replace(self, **{name: getattr(self, name)[jobs] for name in rows})
 
     @cached_property
     def first(self) -> Ints:
@@ -82,7 +83,6 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `gpu_share`. Without `units`, every processor
     of a job is a unit of one core that may run anywhere.
     """
-    n = len(workload)
     names = [f"{UNIT}{resource}" for resource in cluster.resources]
     unknown = [name for name in workload.columns if name.startswith(UNIT) and name not in names]
     if stray := [name for name in unknown if bool((workload[name] > 0).any())]:
@@ -95,15 +95,14 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     if "units" not in workload:
         need[:, 0] = 1
     share = workload.get("gpu_share")
-    kinds = np.full(n, (1 << len(cluster.kinds)) - 1, np.int64)
     feature = workload.get("feature")
-    for number in np.unique(feature[feature >= 0]).tolist():
-        wanted = workload.called("feature", number).split("|")
-        will_do = [k for k, kind in enumerate(cluster.kinds) if any(one in kind.features for one in wanted)]
-        kinds[feature == number] = sum(1 << k for k in will_do)
+    asked, which = np.unique(feature, return_inverse=True)
+    will_do = [cluster.having(workload.called("feature", one) if one >= 0 else "") for one in asked.tolist()]
+    sets, among = np.unique(np.array(will_do).reshape(-1, len(cluster.kinds)), axis=0, return_inverse=True)
     return Requests(
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
-        np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1), kinds,
+        np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1),
+        among.reshape(-1)[which.reshape(-1)], sets,
     )  # fmt: skip
 
 
@@ -115,15 +114,23 @@ def fit_idle(cluster: Cluster, asked: Requests) -> Mask:
 def room_idle(cluster: Cluster, asked: Requests) -> Ints:
     """How many units of each job the idle nodes of all kinds that will do hold; of each node no more than it has."""
     room = np.zeros(len(asked.units), np.int64)
-    for k, kind in enumerate(cluster.kinds):
-        room += kind.count * most_on_idle(cluster, asked, k)
+    alike, which = np.unique(cluster.capacity, axis=0, return_inverse=True)
+    count = np.array([kind.count for kind in cluster.kinds])
+    for i, capacity in enumerate(alike):
+        nodes = asked.sets @ np.where(which.reshape(-1) == i, count, 0)
+        room += nodes[asked.among] * _most(cluster, asked, capacity.tolist())
     return room
 
 
 def most_on_idle(cluster: Cluster, asked: Requests, kind: int) -> Ints:
     """How many units of each job an idle node of a kind holds."""
+    return np.where(asked.sets[asked.among, kind], _most(cluster, asked, cluster.kinds[kind].capacity), 0)
+
+
+def _most(cluster: Cluster, asked: Requests, capacity: Sequence[int]) -> Ints:
+    """How many units of each job an idle node with so much holds, where it will do; no more than the job has."""
     fit = np.where(asked.per_node > 0, asked.per_node, asked.units)
-    for r, have in enumerate(cluster.kinds[kind].capacity):
+    for r, have in enumerate(capacity):
         need = asked.need[:, r]
         count = have // np.maximum(need, 1)
         if cluster.resources[r] == cluster.shared:
@@ -131,7 +138,7 @@ def most_on_idle(cluster: Cluster, asked: Requests, kind: int) -> Ints:
             count = np.where(need == 1, have * on_one, np.where(on_one > 0, count, 0))
         fit = np.where(need > 0, np.minimum(fit, count), fit)
     fit = np.where(asked.exclusive > 0, np.minimum(fit, 1), fit)
-    found: Ints = np.where(asked.kinds >> kind & 1 > 0, np.clip(fit, 0, np.maximum(asked.units, 0)), 0)
+    found: Ints = np.clip(fit, 0, np.maximum(asked.units, 0))
     return found
 
 
@@ -141,13 +148,14 @@ def typical(requests: Requests, most: int = 64, weigh: int = -1) -> tuple[Typica
     `weigh`: the shared resource; the part is then that of all that is asked for of it; only jobs that want it count.
     """
     asked, counts = np.unique(
-        np.column_stack([requests.need, requests.share, requests.kinds]), axis=0, return_counts=True
+        np.column_stack([requests.need, requests.share, requests.among]), axis=0, return_counts=True
     )
     weights = counts if weigh < 0 else counts * asked[:, weigh] * asked[:, -2]
     kept = np.argsort(-weights, kind="stable")[:most]
     kept = kept[weights[kept] > 0]
     total = int(weights[kept].sum())
+    kinds = [sum(1 << k for k in np.flatnonzero(row).tolist()) for row in requests.sets]
     return tuple(
-        Typical(int(weights[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), int(asked[i, -1]))
+        Typical(int(weights[i]) / total, tuple(asked[i, :-2].tolist()), int(asked[i, -2]), kinds[asked[i, -1]])
         for i in kept
     )

@@ -57,7 +57,7 @@ def first_of_each(units: Units, flags: Flags) -> list[int]:
 
 def _kinds(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:
     """Every unit is on a kind of node that will do."""
-    wrong = asked.kinds[units.job] >> cluster.kind_of[units.node] & 1 == 0
+    wrong = ~asked.sets[asked.among[units.job], cluster.kind_of[units.node]]
     for row in first_of_each(units, wrong):
         job, node, at = int(units.job[row]), int(units.node[row]), int(units.begin[row])
         name = cluster.kinds[cluster.kind_of[node]].name

@@ -107,12 +107,15 @@ def _check_nodes(state: State, cluster: Cluster, ran: Ints) -> None:
     if asked is None:
         raise StateError("the cluster has nodes: `requests` must say what jobs ask of them")
     n, width = len(state.submit), len(cluster.resources)
-    for name in ("units", "share", "per_node", "exclusive", "kinds"):
+    for name in ("units", "share", "per_node", "exclusive", "among"):
         if getattr(asked, name).shape != (n,):
             raise StateError(f"requests.{name} has {getattr(asked, name).size:,} numbers, and submit {n:,}")
     if asked.need.shape != (n, width):
         raise StateError(f"requests.need has the shape {asked.need.shape}: it must be {(n, width)}, jobs by resources")
+    if asked.sets.dtype != bool or asked.sets.ndim != 2 or asked.sets.shape[1] != len(cluster.kinds):
+        raise StateError(f"requests.sets must say of each set and of {len(cluster.kinds)} kinds whether they are in it")
     here = np.concatenate([state.waiting, ran])
+    _refuse(here, _outside(asked.among[here], 0, len(asked.sets) - 1), "asks for nodes of a set that is not there")
     _refuse(here, asked.units[here] < 1, "asks for no unit")
     _refuse(here, asked.per_node[here] < 0, "allows less than no unit on a node")
     _refuse(here, (asked.exclusive[here] != 0) & (asked.exclusive[here] != 1), "is neither exclusive (1) nor not (0)")

@@ -40,9 +40,11 @@ def state_of(
     def column(name: str, default: int) -> Ints:
         return ints(*(job.get(name, default) for job in jobs))
 
+    kinds = np.arange(len(cluster.kinds))
+    will_do = column("kinds", (1 << len(kinds)) - 1)[:, np.newaxis] >> kinds & 1 > 0
     requests = Requests(
         column("units", 1), np.array([job.get("need", (1, 1, 0)) for job in jobs], np.int64), column("share", 1000),
-        column("per_node", 0), column("exclusive", 0), column("kinds", (1 << len(cluster.kinds)) - 1),
+        column("per_node", 0), column("exclusive", 0), ints(*range(len(jobs))), will_do,
     )  # fmt: skip
     waiting = ints(*(i for i in range(len(jobs)) if i not in held))
     return State(

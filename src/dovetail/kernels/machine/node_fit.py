@@ -47,7 +47,7 @@ INFO = 12
 
 # Rows of Nodes.rows, by job.
 UNITS, PER_NODE, EXCLUSIVE, WILL_DO, SHARE, REQUEST, UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED = range(10)
-"""WILL_DO: bits of the kinds. REQUEST: a number for all that it asks for; jobs with the same are alike. UNTIL: when a
+"""WILL_DO: a row of Nodes.sets. REQUEST: a number for all that it asks for; jobs with the same are alike. UNTIL: when a
 running job is expected to end; -1: it does not run. PICKED: the instant of the pass in which nodes were picked."""
 ROWS = 10
 
@@ -78,7 +78,7 @@ def least_free(fleet: Ints, home: int, at: int, end: int, out: Ints) -> None:
 def fit(cap: Any, job: int, kind: int, vector: Ints, base: int) -> int:
     """How many units of a job fit on a node of that kind where vector[base:] is free; no more than it has."""
     rows, info = cap.rows, cap.info
-    if (rows[WILL_DO, job] >> kind) & 1 == 0:
+    if not cap.sets[rows[WILL_DO, job], kind]:
         return ZERO
     resources, shared = info[RESOURCES], info[SHARED]
     if rows[EXCLUSIVE, job] == 1:
@@ -132,7 +132,7 @@ def count(cap: Any, fleet: Ints, job: int, at: int, end: int) -> bool:
     """Whether the job fits from `at` to `end`."""
     units = ZERO
     for kind in range(cap.info[KINDS]):
-        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
+        if not cap.sets[cap.rows[WILL_DO, job], kind]:
             continue
         home = fleet[HEADS + kind]
         while home >= 0:
@@ -208,7 +208,7 @@ def earliest_before(cap: Any, job: int, at: int, length: int, until: int) -> int
     fleet, scratch, units = cap.plan, cap.scratch, cap.rows[UNITS, job]
     n = events = there = ZERO
     for kind in range(cap.info[KINDS]):
-        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
+        if not cap.sets[cap.rows[WILL_DO, job], kind]:
             continue
         home = fleet[HEADS + kind]
         while home >= 0:
@@ -270,7 +270,7 @@ def fits_plan(cap: Any, job: int, at: int, length: int) -> bool:
     nodes, n = free[AT_NODES], free[NODES]
     units = ZERO
     for kind in range(cap.info[KINDS]):
-        home = free[HEADS + kind] if (cap.rows[WILL_DO, job] >> kind) & 1 == 1 else NONE
+        home = free[HEADS + kind] if cap.sets[cap.rows[WILL_DO, job], kind] else NONE
         while home >= 0:
             m = ZERO
             if fit(cap, job, kind, free, free[home + FIRST] + VALUES) > 0:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.arrays import NEVER, Floats, Ints, Mask
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine.node_classes import (
     AT_NODES,
@@ -85,6 +85,8 @@ class Nodes(NamedTuple):
     """ROWS rows, by job; then the typical jobs."""
     need: Ints
     """Of each job, what a unit needs of each resource."""
+    sets: Mask
+    """Which kinds are in which set: a row per set."""
     types: Floats
     """How common each typical job is."""
     first: Ints
@@ -139,12 +141,12 @@ class Nodes(NamedTuple):
 
 
 def new_nodes(
-    kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], types: Floats, rule: int,
+    kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], sets: Mask, types: Floats, rule: int,
     jobs: int, foresight: int = 0,
 ) -> Nodes:  # fmt: skip
     """An idle machine. `capacity` is a vector per kind (node_fit.py). `requests` are the columns of the jobs, then of
-    the typical jobs: units, per_node, exclusive, kinds, share, need (a row per job). There is room for so many jobs
-    that run and wait, and in plans for so many more that are foreseen."""
+    the typical jobs: units, per_node, exclusive, which of the `sets` of kinds will do, share, need (a row per job).
+    There is room for so many jobs that run and wait, and in plans for so many more that are foreseen."""
     units, per_node, exclusive, will_do, share, need = requests
     known = len(units) - len(types)
     resources, width = need.shape[1], capacity.shape[1]
@@ -174,7 +176,7 @@ def new_nodes(
     scratch = np.zeros((SCRATCH, max(more, classes, width)), np.int64)
     placed = np.full((2, int(first[-1])), -1, np.int64)
     return Nodes(
-        info, capacity, total, rows, np.ascontiguousarray(need), types, first, placed, placed.copy(),
+        info, capacity, total, rows, np.ascontiguousarray(need), sets, types, first, placed, placed.copy(),
         pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, free.copy(), left,
         scratch, np.zeros((2, classes)),
     )  # fmt: skip

@@ -85,7 +85,7 @@ def _unusable(cap: Any, t: int, kind: int, vector: Ints) -> int:
         else:
             enough += 1
     need = cap.need[t, shared]
-    if need == 0 or enough < need or (cap.rows[WILL_DO, t] >> kind) & 1 == 0:
+    if need == 0 or enough < need or not cap.sets[cap.rows[WILL_DO, t], kind]:
         return parts
     for r in range(resources):
         if r != shared and vector[r] < cap.need[t, r]:
@@ -187,7 +187,7 @@ def pick(cap: Any, fleet: Ints, job: int, at: int, end: int) -> None:
     """Choose the nodes of a job that fits from `at` to `end`, and take them out of the heaps of their classes."""
     scratch, n = cap.scratch, ZERO
     for kind in range(cap.info[KINDS]):
-        if (cap.rows[WILL_DO, job] >> kind) & 1 == 0:
+        if not cap.sets[cap.rows[WILL_DO, job], kind]:
             continue
         home = fleet[HEADS + kind]
         while home >= 0:

@@ -268,8 +268,7 @@ def dispatch_problem(
     duration = np.maximum(state.estimate, 1)
     queue = []
     for job in state.waiting.tolist():
-        kinds = int(requests.kinds[job])
-        fits = [k for k in range(len(cluster.kinds)) if kinds >> k & 1]
+        fits = np.flatnonzero(requests.sets[requests.among[job]]).tolist()
         need, kinds = _need(cluster, requests, job, fits)
         if not any(need):
             raise ValueError(f"job {job} needs nothing: of some resource it must need 1 or more")

@@ -66,7 +66,7 @@ class Switch(Policy):
             return self.plain
         asked, waiting = state.requests, state.waiting
         somewhere_none = state.cluster.capacity.min(axis=0) == 0
-        choosy = asked.kinds[waiting] != (1 << len(state.cluster.kinds)) - 1
+        choosy = ~asked.sets[asked.among[waiting]].all(axis=1)
         mixed = choosy.any() or (asked.need[waiting][:, somewhere_none] > 0).any()
         return self.mixed if bool(mixed) else self.plain
 
