@@ -230,11 +230,10 @@ class Stepper:
         for job in plan.starts:
             if job not in waiting:
                 raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")
-            size = self._cores(job)
-            if self._nodes is not None:
-                if wrong := self._nodes.start(job, plan):
-                    raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job} {wrong}")
-            elif size > self._free:
+            if self._nodes is not None and (wrong := self._nodes.start(job, plan)):
+                raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job} {wrong}")
+            size = self._cores(job)  # of one that takes whole nodes, once it is known which
+            if size > self._free:
                 raise PolicyError(
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"
