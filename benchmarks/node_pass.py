@@ -1,6 +1,7 @@
-"""One pass on nodes, from a state with no replay behind it: CPU seconds, the state's making apart.
+"""One pass on nodes, from a state with no replay behind it, or replays that begin there: CPU seconds, kernels warm.
 
 python benchmarks/node_pass.py easy list:reserve=100 plan-af:depth=100,ms=300 --nodes 64 1000 10000 --waiting 100 1000
+python benchmarks/node_pass.py easy --nodes 64 --waiting 1000 --forks 100       all to their ends, run times drawn
 
 Nodes of four kinds (64 or 128 cores, half of them with 4 GPUs), nearly all full: jobs of 1 core to 16 nodes that run
 for up to a day. Jobs that wait ask for the same sort of things.
@@ -15,10 +16,11 @@ import time
 import numpy as np
 
 from dovetail.arrays import Ints
+from dovetail.engine.onward import begin_at
 from dovetail.model.cluster import Cluster, NodeKind, by_node
-from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
+from dovetail.policies.base import Policy
 from dovetail.policies.registry import policy
 from dovetail.referee.plan import check_plan
 
@@ -75,25 +77,45 @@ def state_of(nodes: int, waiting: int, seed: int = 1) -> State:
     )  # fmt: skip
 
 
+def one_pass(chosen: Policy, state: State) -> dict[str, object]:
+    """Ask once."""
+    clock = time.process_time()
+    plan = chosen.decide(state)
+    cpu = time.process_time() - clock
+    small = len(state.waiting) * len(state.running) <= 10**6
+    wrong = len(check_plan(state, plan)) if small else None
+    return {"cpu_s": round(cpu, 4), "starts": len(plan.starts), "reasons": len(plan.reasons), "referee": wrong}
+
+
+def forked(chosen: Policy, state: State, forks: int) -> dict[str, object]:
+    """Go on from the state so many times."""
+    clock = time.process_time()
+    begun = begin_at(state, chosen, bounded=True)
+    begun_s = time.process_time() - clock
+    rng, limit = np.random.Generator(np.random.PCG64(1)), state.limit[begun.rows]
+    starts = [begun.starts(1 + (rng.random(len(limit)) * limit).astype(np.int64)) for _ in range(forks)]
+    cpu = time.process_time() - clock - begun_s
+    first = [one[int(state.waiting[0])] - state.now for one in starts]
+    row = {"begun_cpu_s": round(begun_s, 4), "forks": forks, "forks_cpu_s": round(cpu, 3)}
+    return {**row, "first_waits_s": [min(first), max(first)]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policies", nargs="+")
     parser.add_argument("--nodes", type=int, nargs="+", default=[64, 1000, 10_000])
     parser.add_argument("--waiting", type=int, nargs="+", default=[100, 1000, 5000, 50_000])
+    parser.add_argument("--forks", type=int, default=0)
     args = parser.parse_args()
     small = state_of(16, 20)
     for name in args.policies:
         chosen = policy(name)
-        chosen.decide(small)  # compile
+        one_pass(chosen, small) if not args.forks else forked(chosen, small, 1)  # compile
         for nodes in args.nodes:
             for waiting in args.waiting:
                 state = state_of(nodes, waiting)
-                clock = time.process_time()
-                plan: Plan = chosen.decide(state)
-                cpu = time.process_time() - clock
                 row = {"policy": name, "nodes": nodes, "waiting": waiting, "running": len(state.running)}
-                row |= {"cpu_s": round(cpu, 4), "starts": len(plan.starts), "reasons": len(plan.reasons)}
-                row["referee"] = len(check_plan(state, plan)) if nodes * waiting <= 10**6 else None
+                row |= forked(chosen, state, args.forks) if args.forks else one_pass(chosen, state)
                 print(json.dumps(row), flush=True)
 
 

@@ -135,11 +135,11 @@ def group_all(rule: Any, cap: Any, run: Run) -> None:
     """Make entries of all jobs that came in one moment, one behind the other, and are alike. Each is one by now, and
     the queue is in order of arrival."""
     info, queue, until = run.info, run.lists[QUEUE], run.jobs[UNTIL]
-    jobs, m = run.jobs, 0
+    m = 0
     for i in range(info[WAITING]):
         job = queue[i]
         before = queue[m - 1] if m > 0 else job
-        if m > 0 and jobs[ARRIVE, before] == jobs[ARRIVE, job] and _goes_with(rule, cap, run, until[before] - 1, job):
+        if m > 0 and _goes_with(rule, cap, run, until[before] - 1, job):
             until[before] = job + 1
         else:
             queue[m] = job
@@ -165,17 +165,17 @@ def split_all(run: Run) -> None:
 
 @inner
 def _set_keys(rule: Any, run: Run, job: int, now: int) -> None:
-    size, estimate = run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
-    run.keys[KEY, job] = key_of(rule.common.order, now, size, estimate, now, run.keys[KEY, job])
+    came, size, estimate = run.jobs[ARRIVE, job], run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
+    run.keys[KEY, job] = key_of(rule.common.order, came, size, estimate, now, run.keys[KEY, job])
     if rule.common.backfill >= 0:
-        run.keys[BACK_KEY, job] = key_of(rule.common.backfill, now, size, estimate, now, run.keys[BACK_KEY, job])
+        run.keys[BACK_KEY, job] = key_of(rule.common.backfill, came, size, estimate, now, run.keys[BACK_KEY, job])
 
 
 @inner
 def _goes_with(rule: Any, cap: Any, run: Run, one: int, job: int) -> bool:
     """Whether a job is alike the one that came just before it."""
     jobs = run.jobs
-    if one + 1 != job or jobs[NUMBER, one] + 1 != jobs[NUMBER, job]:
+    if one + 1 != job or jobs[NUMBER, one] + 1 != jobs[NUMBER, job] or jobs[ARRIVE, one] != jobs[ARRIVE, job]:
         return False
     if jobs[SIZE, one] != jobs[SIZE, job] or jobs[ESTIMATE, one] != jobs[ESTIMATE, job]:
         return False

@@ -12,7 +12,7 @@ from dovetail.arrays import NEVER
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
 from dovetail.kernels.learners.learner import Learner, correct, learn
-from dovetail.kernels.machine.capacity import release, room
+from dovetail.kernels.machine.capacity import release, room, start
 from dovetail.kernels.passes.order import GIVEN_PER_PASS
 from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.queue import dequeue, enqueue
@@ -107,6 +107,17 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
             _carry_out(run, rule, decide(rule, cap, run, now), now)
             info[CORRECTED] = 0
         info[PHASE] = BETWEEN
+
+
+@jit
+def occupy(cap: Any, run: Run, now: int) -> None:
+    """Let the jobs that are listed as running have their place on an idle machine."""
+    info = run.info
+    info[DUE] = NEVER
+    for i in range(info[RUNNING]):
+        job = run.lists[END_JOB, i]
+        start(cap, job, now, run.jobs[START, job] + run.jobs[ESTIMATE, job])
+        info[DUE] = min(info[DUE], run.jobs[START, job] + run.jobs[ESTIMATE, job])
 
 
 @inner

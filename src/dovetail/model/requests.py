@@ -57,6 +57,14 @@ class Requests:
         return np.concatenate([[0], np.cumsum(self.units)])
 
 
+def joined(one: Requests, other: Requests) -> Requests:
+    """What the jobs of one ask for, then those of the other."""
+    rows = ("units", "need", "share", "per_node", "exclusive")
+    both = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in rows}
+    among = np.concatenate([one.among, len(one.sets) + other.among])
+    return Requests(**both, among=among, sets=np.concatenate([one.sets, other.sets]))
+
+
 @dataclass(frozen=True)
 class Placement:
     """The node of each unit of each job, in a row: those of job i from first[i] to first[i + 1]; -1: it never ran.
