@@ -24,7 +24,7 @@ kind = "thin"
 count = 3
 cores = 16
 memory_gb = 64
-features = ["thin", "a b"]
+features = ["thin", "a-b"]
 
 [[nodes]]
 kind = "fat"
@@ -32,6 +32,10 @@ count = 21
 cores = 48
 memory_gb = 1_024
 gpus = 4
+
+[features]
+short = "0-4,7"
+n3 = "3"
 """
 SITE = """name = "here"
 currency = "EUR"
@@ -152,7 +156,7 @@ def _whole(value: Any, least: int) -> bool:
 
 def good_cluster(table: dict[str, Any] | None) -> bool:
     """Whether docs/nodes.md allows it."""
-    if table is None or not set(table) <= {"name", "shared", "nodes"}:
+    if table is None or not set(table) <= {"name", "shared", "nodes", "features"}:
         return False
     nodes, shared = table.get("nodes"), table.get("shared", "")
     if not isinstance(table.get("name", ""), str) or not isinstance(shared, str):
@@ -164,9 +168,7 @@ def good_cluster(table: dict[str, Any] | None) -> bool:
         rest = {key: value for key, value in node.items() if key not in ("kind", "count", "cores", "features")}
         if not isinstance(kind, str) or not 0 < len(kind) <= 200 or not kind.isprintable():
             return False
-        if not isinstance(features, list) or not all(
-            isinstance(one, str) and one and "|" not in one for one in features
-        ):
+        if not isinstance(features, list) or not all(isinstance(one, str) and _plain(one) for one in features):
             return False
         if not _whole(node.get("count"), 1) or not _whole(node.get("cores"), 1):
             return False
@@ -179,7 +181,29 @@ def good_cluster(table: dict[str, Any] | None) -> bool:
         return False
     if len({node["kind"] for node in nodes}) < len(nodes) or sum(node["count"] for node in nodes) > 10**6:
         return False
-    return len(nodes) <= 62 and sum(node["count"] * node["cores"] for node in nodes) <= 10**9
+    if sum(node["count"] * node["cores"] for node in nodes) > 10**9:
+        return False
+    return good_features(table.get("features", {}), sum(node["count"] for node in nodes))
+
+
+def _plain(name: str) -> bool:
+    return name != "" and not any(letter in "&|!()" or letter.isspace() for letter in name)
+
+
+def good_features(table: Any, nodes: int) -> bool:
+    """Whether the section says of nodes that are there what they have."""
+    if not isinstance(table, dict) or not all(_plain(name) and isinstance(text, str) for name, text in table.items()):
+        return False
+    ranges = [_range(piece) for text in table.values() for piece in text.split(",")]
+    return all(found and found[0] <= found[1] < nodes for found in ranges)
+
+
+def _range(piece: str) -> tuple[int, int] | None:
+    """First and last of what is written 3 or 3-5."""
+    numbers = piece.strip().split("-")
+    if len(numbers) > 2 or not all(number.isascii() and number.isdecimal() and len(number) < 10 for number in numbers):
+        return None
+    return int(numbers[0]), int(numbers[-1])
 
 
 def _cluster(path: Path) -> bool:
@@ -188,10 +212,22 @@ def _cluster(path: Path) -> bool:
     assert (cluster is not None) == good_cluster(table), f"refused: {refused}"
     if cluster is None or table is None:
         return False
-    for kind, node in zip(cluster.kinds, table["nodes"], strict=True):
+    more = {name: [_range(piece) for piece in text.split(",")] for name, text in table.get("features", {}).items()}
+    kinds, left = list(cluster.kinds), 0
+    number = 0
+    for node in table["nodes"]:
         capacity = tuple(node.get(resource, 0) for resource in cluster.resources)
-        assert (kind.name, kind.count, kind.capacity) == (node["kind"], node["count"], capacity)
-        assert kind.features == tuple(node.get("features", []))
+        for _ in range(node["count"] if more else 1):
+            kind = kinds[0]
+            left = left or kind.count
+            named = (name for name, ranges in more.items() if any(a <= number <= b for a, b in filter(None, ranges)))
+            assert (kind.name, kind.capacity) == (node["kind"], capacity)
+            assert kind.features == (*node.get("features", []), *named)
+            left -= 1 if more else kind.count
+            number += 1
+            if left == 0:
+                kinds.pop(0)
+    assert not kinds
     assert cluster.processors == sum(node["count"] * node["cores"] for node in table["nodes"])
     return True
 

@@ -93,3 +93,13 @@ def test_a_name_for_each_node_changes_no_schedule() -> None:
         assert other.placement is not None
         assert one.placement.node.tolist() == other.placement.node.tolist()
     assert most > 15
+
+
+def test_features_are_names_on_nodes_that_are_there() -> None:
+    cluster = by_node(("cores",), (NodeKind("thin", 2, (8,)),))
+    for nodes_of, says in (({"a": [-1]}, "no node -1"), ({"a": [2]}, "no node 2"), ({"a b": [0]}, "without spaces")):
+        with pytest.raises(ValueError, match=says):
+            with_features(cluster, nodes_of)
+    named = with_features(cluster, {"a": [0]})
+    named.having("a")[:] = True
+    assert named.having("a").tolist() == [True, False]

@@ -15,6 +15,7 @@ from dovetail.io.csv import MOST, first_line
 from dovetail.io.streams import regular_file
 from dovetail.model.cluster import Cluster, NodeKind, by_node, with_features
 from dovetail.model.features import NAME as FEATURE
+from dovetail.model.features import PLAIN
 from dovetail.names import unknown
 from dovetail.units import printable
 
@@ -22,13 +23,14 @@ MOST_BYTES: Final = 1 << 16
 """Bytes of a file: a hundred kinds of node need a third of it, and a hostile one cannot keep the parser busy."""
 MOST_NODES: Final = 1_000_000
 """Ten times what the largest machines have; a replay on this many takes 1 GB."""
+MOST_NAMED: Final = 3_000_000
+"""Nodes that features may name in all: 300 of 10,000 nodes each."""
 _WORDS: Final = ("kind", "count", "features")
 """Keys of a kind of node that are not resources."""
 _TAKEN: Final = ("variance",)
 """No resource is called so: `utilization_variance` is a metric."""
 _RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
-_PLAIN: Final = "without spaces, &, |, !, ( and )"
 _LINE: Final = re.compile(r"\(at line (\d+)")
 
 
@@ -126,7 +128,7 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
             )
     features = entry.get("features", [])
     if not isinstance(features, list) or not all(isinstance(f, str) and FEATURE.fullmatch(f) for f in features):
-        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts {_PLAIN}")
+        raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts {PLAIN}")
     count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
     rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
@@ -136,10 +138,10 @@ def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
     """Which nodes have which further features, of a table of texts as 0-9,12."""
     if not isinstance(table, dict):
         raise ValueError(f"features = {shown(table)}: must be a section [features] of names and nodes")
-    found: dict[str, list[int]] = {}
+    found, named = dict[str, list[int]](), 0
     for name, text in table.items():
         if not FEATURE.fullmatch(name):
-            raise ValueError(f"feature {printable(name)!r}: must be a text {_PLAIN}")
+            raise ValueError(f"feature {printable(name)!r}: must be a text {PLAIN}")
         pieces = text.split(",") if isinstance(text, str) else [""]
         ranges = [_RANGE.fullmatch(piece.strip()) for piece in pieces]
         if not all(ranges):
@@ -147,6 +149,9 @@ def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
         first_last = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
         if not all(first <= last < nodes for first, last in first_last):
             raise ValueError(f"features: {printable(name)} = {shown(text)}: nodes go from 0 to {nodes - 1:,}, upwards")
+        named += sum(last - first + 1 for first, last in first_last)
+        if named > MOST_NAMED:
+            raise ValueError(f"features: more than {MOST_NAMED:,} nodes are named in all")
         found[name] = sorted({node for first, last in first_last for node in range(first, last + 1)})
     return found
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.arrays import Ints, Mask
-from dovetail.model.features import chosen
+from dovetail.model.features import NAME, PLAIN, chosen
 from dovetail.model.workload import Workload
 
 WHOLE: Final = 1000
@@ -123,9 +123,8 @@ class Cluster:
 
     def having(self, features: str) -> Mask:
         """Which kinds have what an expression of features asks for (features.py); all, if it asks for none."""
-        if not features:
-            return np.ones(len(self.kinds), bool)
-        return chosen(features, lambda name: self._having.get(name, np.zeros(len(self.kinds), bool)))
+        none = np.zeros(len(self.kinds), bool)
+        return chosen(features, lambda name: self._having.get(name, none)).copy() if features else ~none
 
     @cached_property
     def _having(self) -> dict[str, Mask]:
@@ -162,7 +161,11 @@ def with_features(cluster: Cluster, nodes_of: Mapping[str, Sequence[int]]) -> Cl
     where its nodes differ by them."""
     more: list[tuple[str, ...]] = [()] * cluster.nodes
     for name, nodes in nodes_of.items():
+        if not NAME.fullmatch(name):
+            raise ValueError(f"feature {name!r}: must be a text {PLAIN}")
         for node in nodes:
+            if not 0 <= node < cluster.nodes:
+                raise ValueError(f"feature {name!r}: there is no node {node}: they go from 0 to {cluster.nodes - 1:,}")
             more[node] += (name,)
     kinds, into = list[NodeKind](), list[int]()
     for (k, names), run in groupby(zip(cluster.kind_of.tolist(), more, strict=True)):

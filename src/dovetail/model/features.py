@@ -11,6 +11,7 @@ from dovetail.errors import SettingError
 
 _PIECES: Final = re.compile(r"[&|!()]|[^&|!()\s]+")
 NAME: Final = re.compile(r"[^&|!()\s]+")
+PLAIN: Final = "without spaces, &, |, !, ( and )"
 _BINDS: Final = {"|": 1, "&": 2, "!": 3}
 
 
