@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dovetail.api import generate
 from dovetail.engine.onward import begin_at
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
@@ -76,10 +79,10 @@ def test_on_nodes(name: str) -> None:
 
 
 def test_forks_are_on_their_own() -> None:
-    jobs, capacity = random_jobs(random.Random(7))
-    workload = workload_of(jobs, capacity[:1])
-    _, seen = states(workload, Cluster(capacity[0]), policy("easy"))
+    workload = generate(60, 8, seed=1, load=2.0)
+    _, seen = states(workload, Cluster(8), policy("easy"))
     state = max(seen, key=lambda state: len(state.waiting))
+    assert len(state.running) > 0
     begun = begin_at(state, policy("easy"))
     runtime = np.array(workload.runtime[begun.rows])
     first = begun.starts(runtime)
@@ -96,3 +99,14 @@ def test_what_cannot_go_on_is_refused() -> None:
         begin_at(seen[0], policy("conservative"))
     with pytest.raises(SettingError, match="not after now"):
         begin_at(seen[-1], policy("easy"), workload)
+    state = seen[-1]
+    wide = Workload("wide", {**workload.columns, "size": workload.size + 10**6}, 10**7, workload.provenance)
+    with pytest.raises(SettingError, match="need more than the cluster's"):
+        begin_at(state, policy("easy"), wide)
+    begun = begin_at(state, policy("easy"), bounded=True)
+    limit = state.estimate[begun.rows]
+    for runtime in (limit[:-1], limit * 0, limit + 1):
+        with pytest.raises(SettingError, match="run times must be"):
+            begun.fork(runtime)
+    strange = replace(state, standing=Plan(expected={10**6: 3}))
+    assert begin_at(strange, policy("plan-af:decodes=2")).starts(limit).keys() == set(state.waiting.tolist())

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dovetail.api import generate
 from dovetail.arrays import Ints
 from dovetail.engine.node_occupancy import NodeUse
+from dovetail.engine.onward import begin_at
+from dovetail.engine.replay import replay
 from dovetail.errors import StateError
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.model.plan import Plan
@@ -91,7 +94,7 @@ def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        (lambda: counted(now=1 << 62), "now=.*: an instant"),
+        (lambda: counted(now=1 << 60), "now=.*: an instant"),
         (lambda: counted(processors=0), "at least 1"),
         (lambda: counted(size=ints(3)), "size has 1 numbers, and submit 4"),
         (lambda: counted(size=np.ones(4)), "size: must be an array of whole numbers"),
@@ -101,13 +104,22 @@ def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
         (lambda: counted(waiting=ints(0, 1)), "job 0 is named twice"),
         (lambda: counted(submit=ints(0, 3, 2, 4)), "job 2 waits behind one that came later"),
         (lambda: counted(submit=ints(0, 0, 0, 6)), "job 3 has no submit from 0 to now"),
-        (lambda: counted(arrived=ints(0)), "arrived names job 0, which is not in waiting"),
-        (lambda: counted(corrected=ints(1)), "corrected names job 1, which is not in running"),
+        (lambda: counted(arrived=ints(0)), "job 0 has arrived, and does not wait"),
+        (lambda: counted(corrected=ints(1)), "job 1 was corrected, and does not run"),
         (lambda: counted(size=ints(3, 0, 1, 1)), "job 1 has no size"),
         (lambda: counted(estimate=ints(10, 0, 1, 1)), "job 1 has no estimate"),
         (lambda: counted(estimate=ints(10, 1 << 62, 1, 1)), "job 1 has no estimate"),
         (lambda: counted(estimate=ints(1 << 59, 1 << 59, 1 << 59, 1)), "come to more than"),
-        (lambda: counted(standing=Plan(promised={1: 1 << 62})), "come to more than"),
+        (lambda: counted(standing=Plan(promised={1: 1 << 62})), "of the last plan: must be a whole number"),
+        (lambda: counted(standing=Plan(expected={1: -(1 << 63) - 1})), "of the last plan: must be a whole number"),
+        (lambda: counted(standing=Plan(deadlines={1: None})), "of the last plan: must be a whole number"),  # type: ignore[dict-item]
+        (lambda: counted(standing=None), "standing: must be a Plan"),
+        (lambda: counted(now=5.5), "now: must be a whole number"),
+        (lambda: counted(room_mw=1 << 70), "room_mw: must be a whole number"),
+        (lambda: counted(arrived=ints(1, 1)), "job 1 is named twice among arrived"),
+        (lambda: counted(future=ints(3, 3), waiting=ints(1, 2)), "job 3 is named twice among future"),
+        (lambda: counted(future=ints(1)), "job 1 is to come, and is among"),
+        (lambda: counted(requests=on_nodes().requests), "the cluster has none"),
         (lambda: counted(standing=Plan(deadlines={1: 50})), "job 1 was to end by 50, which is not its deadline"),
         (lambda: counted(start=ints(6, -1, -1, -1)), "job 0 has no start from 0 to now"),
         (lambda: counted(deadline_s=ints(-1, -2, -1, -1)), "job 1 has no deadline"),
@@ -120,14 +132,24 @@ def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
         (lambda: on_nodes(nodes={0: ints(0, 4)}), "job 0 is on a node that is not there: they go from 0 to 3"),
         (lambda: on_nodes(nodes={0: ints(0, 0)}), "job 0 runs at 5 on node 0, which brings 8 cores into use where"),
         (lambda: on_nodes(free=9), "free=9: what runs leaves 8"),
-        (lambda: asked(units=ints(2, 3)), "requests.units has 2 numbers, and submit 6"),
-        (lambda: asked(need=np.ones((6, 1), np.int64)), "must be \\(6, 2\\), jobs by resources"),
+        (lambda: on_nodes(running=ints(), waiting=ints(1), free=9), "free=9: what runs leaves 16"),
+        (lambda: on_nodes(processors=17), "processors=17: the cluster has 16"),
+        (lambda: on_nodes(nodes={0: [0.0, 1.0]}), "nodes of job 0: must be whole numbers"),
+        (lambda: on_nodes(nodes=None), "nodes has 0 entries for job 0"),
+        (lambda: asked(need=np.ones((6, 2))), "requests.need: must be whole numbers"),
+        (lambda: asked(among=ints(1, 1, 1, 1, 1, 2)), "job 5 asks for nodes of a set that is not there"),
+        (lambda: asked(need=np.array([[1 << 62, 0], *[[1, 0]] * 5], np.int64)), "job 0 needs less than 0 or more than"),
+        (lambda: asked(units=ints(2, 3)), "requests.units: must be whole numbers in 64 bits, of the shape"),
+        (
+            lambda: asked(need=np.ones((6, 1), np.int64)),
+            "requests.need: must be whole numbers in 64 bits, of the shape",
+        ),
         (lambda: asked(units=ints(2, 0, 1, 1, 1, 1)), "job 1 asks for no unit"),
         (lambda: asked(share=ints(*[1000] * 5, 0)), "job 5 has no share of devices"),
         (lambda: asked(exclusive=ints(0, 2, 0, 0, 0, 0)), "job 1 is neither exclusive"),
         (lambda: asked(per_node=ints(0, -1, 0, 0, 0, 0)), "job 1 allows less than no unit"),
         (lambda: asked(need=np.array([[4, 0], [0, 0], *[[1, 0]] * 4], np.int64)), "job 1 needs nothing"),
-        (lambda: asked(need=np.array([[4, 0], [1, -1], *[[1, 0]] * 4], np.int64)), "job 1 needs less than nothing"),
+        (lambda: asked(need=np.array([[4, 0], [1, -1], *[[1, 0]] * 4], np.int64)), "job 1 needs less than 0"),
     ],
 )
 def test_a_state_that_cannot_be_is_refused(state: Any, says: str) -> None:
@@ -136,9 +158,39 @@ def test_a_state_that_cannot_be_is_refused(state: Any, says: str) -> None:
 
 
 def test_jobs_that_may_come_are_like_those_that_fit() -> None:
-    """A planner that keeps room for jobs like the last that came leaves out those that never fit."""
+    """A planner that keeps room for jobs like the last that came leaves out those that never fit, and those who are
+    gone and ask for what cannot be."""
     state = on_nodes(submit=ints(0, 0, 1, 2, 3, 4))
     assert policy("plan-af:foresight=3").decide(state).reasons.keys() >= {2, 4, 5}
+    for column, value in (("exclusive", 2), ("units", -5), ("among", 99), ("share", 0), ("per_node", -7)):
+        values = getattr(state.requests, column).copy()
+        values[5] = value
+        assert state.requests is not None
+        gone = replace(state, waiting=ints(1, 3), requests=replace(state.requests, **{column: values}))
+        assert policy("plan-af:foresight=6").decide(gone).starts == [3]
+        starts = begin_at(gone, policy("plan-af:foresight=6")).starts(ints(10, 10, 10))
+        assert set(starts) == {1, 3}
+
+
+@pytest.mark.parametrize("name", ["conservative", "dbf", "conservative:depth=5", "dbf:depth=1", "plan-deadline"])
+def test_whom_no_plan_knows_is_new(name: str) -> None:
+    """Promises are made though nobody is said to have arrived, and whoever it was."""
+    idle = counted(running=NONE, free=4, size=ints(3, 4, 1, 2), start=ints(-1, -1, -1, -1))
+    for arrived in (NONE, ints(1), ints(1, 2, 3)):
+        plan = policy(name).decide(replace(idle, arrived=arrived))
+        assert plan.starts == [1]
+        assert {**plan.promised, **plan.expected}.get(2, 10) == 10
+
+
+def test_estimates_may_be_corrected_of_jobs_that_have_ended_since() -> None:
+    """Between two passes a job may outlive its estimate and end."""
+    workload = generate(150, 16, load=1.1)
+    for name in ("easy", "plan-af:decodes=3"):
+        whole, asked = (
+            replay(workload, name, estimate="last2:correct=double", every_s=300, event_by_event=each)
+            for each in (False, True)
+        )
+        assert whole.start.tolist() == asked.start.tolist()
 
 
 def test_a_job_that_wants_a_node_for_itself_needs_one_that_has_enough() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.engine.compiled import LONG, Replay
+from dovetail.engine.replay import check
 from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
@@ -25,7 +26,7 @@ from dovetail.model.requests import Requests, joined, requests_of
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.base import Asked, Policy
-from dovetail.referee.state import check_state
+from dovetail.referee.state import LATEST, check_state
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,17 @@ class Begun:
 
     state: State
     rows: Ints
-    """The number in the state of each row; -1: it is still to come."""
+    """The number in the state of each row; -1: it is still to come. Not all that are gone are there."""
     base: Replay
+    bounded: bool
 
     def fork(self, runtime: Ints) -> Replay:
         """A replay of its own, in which the jobs run for so long (one number per row). What runs has run since its
         start: it ends in the next second at the earliest."""
+        most = self.base.estimate if self.bounded else LATEST
+        if np.shape(runtime) != self.rows.shape or bool(np.any((runtime < 1) | (runtime > most))):
+            few = f"{len(self.rows):,} whole numbers, each from 1 s to {'its estimate' if self.bounded else 'a bound'}"
+            raise SettingError(f"run times must be {few}")
         made = self.base.copy()
         jobs, info, lists, now = made.run.jobs, made.run.info, made.run.lists, self.state.now
         ran = lists[layout.END_JOB, : info[layout.RUNNING]]
@@ -71,21 +77,25 @@ def begin_at(
         job, why = next(iter(never.items()))
         raise SettingError(f"job {job} {why}: leave it out of `waiting`")
     later = 0 if coming is None else len(coming)
+    if coming is not None:
+        check(coming, state.cluster if state.cluster is not None else Cluster(state.processors))
     if coming is not None and later and int(coming.submit[0]) <= state.now:
         raise SettingError(
             f"job {coming['id'][0]} comes at {coming.submit[0]} s, which is not after now ({state.now} s)"
         )
     rule: Any = policy.rule(Asked(every_s, bounded, seed=state.seed, nodes=state.cluster is not None))
-    known = np.flatnonzero(state.submit >= 0)
+    known = np.flatnonzero((state.submit >= 0) & (state.submit <= state.now))
+    here = np.concatenate([state.waiting, state.running])
+    known = known[np.isin(known, here) | state.possible(known)]  # a planner may foresee jobs like those that are gone
     rows = np.concatenate([known, np.full(later, -1)])
     jobs = _jobs(state, known, coming)
-    n, here = len(rows), len(state.waiting) + len(state.running)
+    n = len(rows)
     info = np.zeros(layout.INFO, np.int64)
     info[[layout.NOW, layout.NEXT, layout.LAST, layout.LONG]] = [state.now, len(known), n, LONG]
     info[[layout.RUNNING, layout.ARRIVED, layout.PHASE]] = [len(state.running), len(state.waiting), layout.TOLD]
     place = np.full(len(state.submit), -1)
     place[known] = np.arange(len(known))
-    lists = np.zeros((layout.LIST_ROWS, max(2 * here, 64)), np.int64)
+    lists = np.zeros((layout.LIST_ROWS, max(2 * len(here), 64)), np.int64)
     lists[layout.NEWS_LIST, : len(state.waiting)] = place[state.waiting]
     lists[layout.END_JOB, : len(state.running)] = place[state.running]
     run = layout.Run(info, jobs, np.zeros((2, n)), np.empty((4, 0), np.int64), np.empty((2, 0), np.int64), lists)
@@ -97,7 +107,7 @@ def begin_at(
     kernel.occupy(cap, run, state.now)
     limit = jobs[layout.ESTIMATE].copy()
     base = Replay(run, cap, fitted(rule, cap, lists.shape[1]), new_learner(limit, first=limit))
-    return Begun(state, rows, base)
+    return Begun(state, rows, base, bounded)
 
 
 def _jobs(state: State, known: Ints, coming: Workload | None) -> Ints:
@@ -119,8 +129,10 @@ def _jobs(state: State, known: Ints, coming: Workload | None) -> Ints:
     jobs[layout.SEEN], jobs[layout.NUMBER] = 0, np.arange(jobs.shape[1])
     jobs[layout.NUMBER, : len(known)] = known
     jobs[layout.NUMBER, len(known) :] += len(state.submit)
+    waits = set(state.waiting.tolist())
     for job, at in state.standing.expected.items():
-        jobs[layout.PLACE, np.searchsorted(known, job)] = at
+        if job in waits:
+            jobs[layout.PLACE, np.searchsorted(known, job)] = at
     return jobs
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from dovetail.arrays import Ints, Mask
 from dovetail.errors import SettingError
 from dovetail.model.cluster import WHOLE, Cluster, Typical
 from dovetail.model.workload import UNIT, Workload
+
+MOST_NEED: Final = 1 << 40
+"""What a unit may need of a resource: sums over the units on a node are numbers of 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,22 @@ class Requests:
         whole = np.broadcast_to(self.exclusive[job] > 0, len(node))
         rows[whole] = cluster.vectors[cluster.kind_of[node[whole]]]
         return rows
+
+    def wrong(self, jobs: Ints) -> dict[str, Mask]:
+        """Which of these jobs ask for what cannot be, by what is wrong."""
+        units, need, share = self.units[jobs], self.need[jobs], self.share[jobs]
+        among, exclusive = self.among[jobs], self.exclusive[jobs]
+        return {
+            "asks for nodes of a set that is not there": (among < 0) | (among >= len(self.sets)),
+            "asks for no unit": units < 1,
+            "allows less than no unit on a node": self.per_node[jobs] < 0,
+            "is neither exclusive (1) nor not (0)": (exclusive != 0) & (exclusive != 1),
+            f"needs less than 0 or more than {MOST_NEED:,} of a resource": ((need < 0) | (need > MOST_NEED)).any(
+                axis=1
+            ),
+            f"has no share of devices from 1 to {WHOLE}": (share < 1) | (share > WHOLE),
+            "needs nothing of its nodes": (need == 0).all(axis=1) & (exclusive == 0),
+        }
 
     def of(self, jobs: Ints) -> Requests:
         """What these jobs ask for, in their order."""
@@ -106,11 +126,12 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     feature = workload.get("feature")
     asked, which = np.unique(feature, return_inverse=True)
     will_do = [cluster.having(workload.called("feature", one) if one >= 0 else "") for one in asked.tolist()]
-    sets, among = np.unique(np.array(will_do).reshape(-1, len(cluster.kinds)), axis=0, return_inverse=True)
+    # In order of the numbers that they are as bits.
+    rows, among = np.unique(np.array(will_do).reshape(-1, len(cluster.kinds))[:, ::-1], axis=0, return_inverse=True)
     return Requests(
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
         np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1),
-        among.reshape(-1)[which.reshape(-1)], sets,
+        among.reshape(-1)[which.reshape(-1)], np.ascontiguousarray(rows[:, ::-1]),
     )  # fmt: skip
 
 

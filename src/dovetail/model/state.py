@@ -11,6 +11,7 @@ from dovetail.arrays import Ints, Mask
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, room_idle
+from dovetail.units import MOST_SECONDS
 
 
 @dataclass(frozen=True)
@@ -67,28 +68,42 @@ class State:
 
     def never(self) -> dict[int, str]:
         """Which waiting jobs do not fit on the idle machine, and why: they can never start."""
-        return {int(job): self._too_large(int(job)) for job in self.waiting[~self.fit_idle(self.waiting)]}
+        lacks = self._lacks(self.waiting)
+        return {
+            job: self._too_large(job, lack)
+            for job, lack in zip(self.waiting.tolist(), lacks.tolist(), strict=True)
+            if lack
+        }
 
-    def fit_idle(self, jobs: Ints) -> Mask:
-        """Which of these jobs fit on the idle machine, and have numbers that can be."""
-        can_be = (self.size[jobs] > 0) & (self.estimate[jobs] > 0)
+    def possible(self, jobs: Ints) -> Mask:
+        """Which of these jobs, wherever they are, can be planned for: their numbers can be, and they fit on the idle
+        machine."""
+        fine = (self.size[jobs] > 0) & (self.estimate[jobs] > 0) & (self.estimate[jobs] <= MOST_SECONDS)
+        if len(self.draws_mw):
+            fine &= self.draws_mw[jobs] >= 0
+        if self.requests is not None:
+            fine &= ~np.any(list(self.requests.wrong(jobs).values()), axis=0)
+        fine[fine] = self._lacks(jobs[fine]) == 0
+        return fine
+
+    def _lacks(self, jobs: Ints) -> Ints:
+        """How many units, or processors, of each job have no room on the idle machine; -1: its power has none."""
         if self.requests is not None and self.cluster is not None:
             asked = self.requests.of(jobs)
-            return can_be & (room_idle(self.cluster, asked) >= asked.units)
-        fits = can_be & (self.size[jobs] <= self.processors)
-        return fits & (self.draws_mw[jobs] <= self.room_mw) if len(self.draws_mw) else fits
+            missing: Ints = np.maximum(asked.units - room_idle(self.cluster, asked), 0)
+            return missing
+        lacks: Ints = np.maximum(self.size[jobs] - self.processors, 0)
+        if len(self.draws_mw):
+            lacks[(lacks == 0) & (self.draws_mw[jobs] > self.room_mw)] = -1
+        return lacks
 
-    def _too_large(self, job: int) -> str:
+    def _too_large(self, job: int, lack: int) -> str:
         if self.requests is not None and self.cluster is not None:
             need = zip(self.requests.need[job].tolist(), self.cluster.resources, strict=True)
-            unit = ", ".join(f"{n:,} {name}" for n, name in need if n) or "a whole node"
-            room, units = (
-                int(room_idle(self.cluster, self.requests.of(np.array([job])))[0]),
-                int(self.requests.units[job]),
-            )
-            return f"needs {units:,} unit{'s' * (units > 1)} of {unit}; the nodes that will do hold {room:,}"
-        if self.size[job] > self.processors:
+            unit, units = ", ".join(f"{n:,} {name}" for n, name in need if n), int(self.requests.units[job])
+            words = f"{units:,} unit{'s' * (units > 1)} of {unit or 'a whole node'}"
+            return f"needs {words}; the nodes that will do hold {units - lack:,}"
+        if lack > 0:
             return f"needs {self.size[job]:,} processors; the machine has {self.processors:,}"
-        return (
-            f"draws {self.draws_mw[job] / 1000:,.0f} W; the power cap leaves {self.room_mw / 1000:,.0f} W to all jobs"
-        )
+        room = self.room_mw / 1000
+        return f"draws {self.draws_mw[job] / 1000:,.0f} W; the power cap leaves {room:,.0f} W to all jobs"

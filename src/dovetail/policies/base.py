@@ -25,7 +25,6 @@ from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, check_settings, choice, setting
 from dovetail.referee.state import check_state
-from dovetail.units import MOST_SECONDS
 
 CIRCUMSTANCES: Final = {
     "nodes": "on nodes",
@@ -238,10 +237,17 @@ class RulePolicy(Policy):
         refused = {job: -1 for job in unfit if wished[job] >= 0}
         return replace(plan, reasons={**plan.reasons, **unfit}, deadlines={**plan.deadlines, **refused})
 
+    def newcomers(self, state: State) -> Ints:
+        """Who is to be taken for just arrived, behind all others; none: those who are said to be."""
+        return state.arrived[:0]
+
     def made(self, state: State) -> Plan:
         """The plan for a state that can be, in which each waiting job fits on the idle machine."""
         if not len(state.waiting):
             return Plan()
+        new = self.newcomers(state)
+        known = state.waiting[~np.isin(state.waiting, new)]
+        state = replace(state, waiting=np.concatenate([known, new]), arrived=new) if len(new) else state
         rule = self.rule(Asked(keep=True, seed=state.seed, nodes=state.cluster is not None))
         # No queue is at hand that was kept sorted from pass to pass: sort in this one (no job starves by it).
         starve_s = min(rule.common.starve_s, NEVER - 1)
@@ -251,7 +257,7 @@ class RulePolicy(Policy):
         if rule.common.foresight:  # those that came last, the last first: they may be gone already
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
             last = last[: rule.common.foresight]
-            last = last[state.fit_idle(last) & (state.estimate[last] <= MOST_SECONDS)]
+            last = last[state.possible(last)]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         run = _run_of(state, here, self.keys(state), self.remembered(state.standing))
         if len(last):
@@ -288,6 +294,11 @@ def _why(state: State, cap: Machine, run: layout.Run, starts: Ints, holds: str) 
         job: f"needs {n:,} processors; {free:,} are free" if n > free else "draws more than the power cap leaves now"
         for job, n in zip(jobs.tolist(), state.size[jobs].tolist(), strict=True)
     }
+
+
+def unplanned(state: State, remembered: Mapping[int, int]) -> Ints:
+    """The waiting jobs that the last plan does not know."""
+    return state.waiting[~np.isin(state.waiting, list(remembered))]
 
 
 def written(state: State, run: layout.Run, row: int) -> dict[int, int]:

@@ -23,6 +23,7 @@ from dovetail.policies.base import (
     agreed,
     counted,
     depth_setting,
+    unplanned,
     wake_of,
 )
 
@@ -56,6 +57,10 @@ class DeadlineBackfilling(RulePolicy):
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:
         return {**standing.expected, **standing.promised}
+
+    def newcomers(self, state: State) -> Ints:
+        """In a state with no replay behind it, those whom no plan knows are new, whenever they came."""
+        return unplanned(state, self.remembered(state.standing)) if self.depth == "all" else state.arrived[:0]
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         """Firm starts are promised, tentative ones expected."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from dovetail.arrays import Ints, Mask
 from dovetail.errors import StateError
-from dovetail.model.cluster import WHOLE, Cluster
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.referee.nodes import Units, check_units
@@ -27,11 +28,8 @@ _LISTS = ("waiting", "running", "arrived", "ended", "corrected", "future")
 
 def check_state(state: State) -> None:
     """Refuse a state that cannot be: StateError."""
+    _check_numbers(state)
     _check_columns(state)
-    if not 0 <= state.now <= LATEST:
-        raise StateError(f"now={state.now}: an instant is from 0 to {LATEST:,} s")
-    if state.processors < 1:
-        raise StateError(f"processors={state.processors}: a machine has at least 1")
     here = np.concatenate([state.waiting, state.running, state.ended])
     _each_once(state, here)
     wait, ran = state.waiting, here[len(state.waiting) :]
@@ -44,9 +42,8 @@ def check_state(state: State) -> None:
     if len(state.deadline_s):
         _refuse(here, _outside(state.deadline_s[here], -1, LATEST), f"has no deadline from -1 (none) to {LATEST:,} s")
     last_s = state.now + float(state.estimate[here].sum(dtype=np.float64))
-    told = [at for plan in (state.standing.promised, state.standing.expected) for at in plan.values()]
-    if last_s > MOST_SUM_S or max(told, default=0) > MOST_SUM_S:
-        raise StateError(f"estimates or planned starts come to more than {MOST_SUM_S:,} s")
+    if last_s > MOST_SUM_S:
+        raise StateError(f"estimates come to more than {MOST_SUM_S:,} s")
     waits = set(wait.tolist())
     for job, due in state.standing.deadlines.items():
         if job in waits and due >= 0 and due != state.submit[job] + _deadline_s(state, job):
@@ -54,6 +51,8 @@ def check_state(state: State) -> None:
     if state.cluster is not None and state.cluster.kinds:
         _check_nodes(state, state.cluster, ran)
         return
+    if state.requests is not None:
+        raise StateError("`requests` are of nodes, and the cluster has none")
     used, ended = (int(state.size[jobs].sum(dtype=np.float64)) for jobs in (ran, state.ended))
     if used > state.processors:
         raise StateError(f"running jobs have {used:,} processors, and the machine {state.processors:,}")
@@ -62,6 +61,22 @@ def check_state(state: State) -> None:
         _refuse(here, state.draws_mw[here] < 0, "draws less than nothing")
         if state.draws_mw[ran].sum(dtype=np.float64) > state.room_mw:
             raise StateError(f"running jobs draw more than the {state.room_mw:,} mW that the power cap leaves")
+
+
+def _check_numbers(state: State) -> None:
+    """Single numbers, and those of the last plan."""
+    numbers = {name: getattr(state, name) for name in ("now", "processors", "free", "room_mw", "seed")}
+    if not isinstance(state.standing, Plan):
+        raise StateError("standing: must be a Plan")
+    plans = (state.standing.promised, state.standing.expected, state.standing.deadlines)
+    told = [at for plan in plans for at in plan.values()]
+    for name, value in [*numbers.items(), *(("a start or an end of the last plan", at) for at in told)]:
+        if not isinstance(value, int | np.integer) or not -MOST_SUM_S <= value <= MOST_SUM_S:
+            raise StateError(f"{name}: must be a whole number of at most {MOST_SUM_S:,}")
+    if not 0 <= state.now <= LATEST:
+        raise StateError(f"now={state.now}: an instant is from 0 to {LATEST:,} s")
+    if state.processors < 1:
+        raise StateError(f"processors={state.processors}: a machine has at least 1")
 
 
 def _deadline_s(state: State, job: int) -> int:
@@ -83,13 +98,15 @@ def _check_columns(state: State) -> None:
 
 
 def _each_once(state: State, here: Ints) -> None:
-    """A job waits, runs or has just ended, and is named once; who arrived waits, who was corrected runs."""
-    count = np.bincount(here, minlength=len(state.submit))
-    if len(here) and count.max() > 1:
-        raise StateError(f"job {int(count.argmax())} is named twice among those that wait, run or have just ended")
-    for name, among in (("arrived", "waiting"), ("corrected", "running")):
-        if len(strays := np.setdiff1d(getattr(state, name), getattr(state, among))):
-            raise StateError(f"{name} names job {strays[0]}, which is not in {among}")
+    """A job waits, runs or has just ended, and is named once; who arrived waits, who was corrected ran."""
+    ran = here[len(state.waiting) :]
+    places = "those that wait, run or have just ended"
+    for where, jobs in ((places, here), *((name, getattr(state, name)) for name in ("arrived", "future"))):
+        in_turn = np.sort(jobs)
+        _refuse(in_turn[1:], in_turn[1:] == in_turn[:-1], f"is named twice among {where}")
+    _refuse(state.arrived, ~np.isin(state.arrived, state.waiting), "has arrived, and does not wait")
+    _refuse(state.corrected, ~np.isin(state.corrected, ran), "was corrected, and does not run")
+    _refuse(state.future, np.isin(state.future, here), f"is to come, and is among {places}")
 
 
 def _outside(values: Ints, least: int, most: int) -> Mask:
@@ -107,22 +124,19 @@ def _check_nodes(state: State, cluster: Cluster, ran: Ints) -> None:
     if asked is None:
         raise StateError("the cluster has nodes: `requests` must say what jobs ask of them")
     n, width = len(state.submit), len(cluster.resources)
-    for name in ("units", "share", "per_node", "exclusive", "among"):
-        if getattr(asked, name).shape != (n,):
-            raise StateError(f"requests.{name} has {getattr(asked, name).size:,} numbers, and submit {n:,}")
-    if asked.need.shape != (n, width):
-        raise StateError(f"requests.need has the shape {asked.need.shape}: it must be {(n, width)}, jobs by resources")
+    for name in ("units", "share", "per_node", "exclusive", "among", "need"):
+        values, shape = getattr(asked, name), (n, width) if name == "need" else (n,)
+        if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.shape != shape:
+            raise StateError(f"requests.{name}: must be whole numbers in 64 bits, of the shape {shape}")
     if asked.sets.dtype != bool or asked.sets.ndim != 2 or asked.sets.shape[1] != len(cluster.kinds):
         raise StateError(f"requests.sets must say of each set and of {len(cluster.kinds)} kinds whether they are in it")
+    if state.processors != cluster.processors:
+        raise StateError(f"processors={state.processors:,}: the cluster has {cluster.processors:,}")
     here = np.concatenate([state.waiting, ran])
-    _refuse(here, _outside(asked.among[here], 0, len(asked.sets) - 1), "asks for nodes of a set that is not there")
-    _refuse(here, asked.units[here] < 1, "asks for no unit")
-    _refuse(here, asked.per_node[here] < 0, "allows less than no unit on a node")
-    _refuse(here, (asked.exclusive[here] != 0) & (asked.exclusive[here] != 1), "is neither exclusive (1) nor not (0)")
-    _refuse(here, (asked.need[here] < 0).any(axis=1), "needs less than nothing of a resource")
-    _refuse(here, (asked.share[here] < 1) | (asked.share[here] > WHOLE), f"has no share of devices from 1 to {WHOLE}")
-    _refuse(here, (asked.need[here] == 0).all(axis=1) & (asked.exclusive[here] == 0), "needs nothing of its nodes")
+    for words, these in asked.wrong(here).items():
+        _refuse(here, these, words)
     if not len(ran):
+        _check_free(state, cluster.processors)
         return
     node, devices = (_held(getattr(state, what), what, ran, asked) for what in ("nodes", "devices"))
     job, nodes = np.repeat(ran, asked.units[ran]), cluster.nodes
@@ -143,8 +157,10 @@ def _held(held: Mapping[int, Any], what: str, jobs: Ints, asked: Requests) -> In
     """What is held by the units of these jobs, in a row."""
     rows = []
     for job in jobs.tolist():
-        if job not in held or len(held[job]) != asked.units[job]:
-            has = len(held[job]) if job in held else 0
-            raise StateError(f"{what} has {has} entries for job {job}, which has {asked.units[job]:,} units")
-        rows.append(held[job])
+        values = held.get(job, ()) if isinstance(held, Mapping) else ()
+        if len(values) != asked.units[job]:
+            raise StateError(f"{what} has {len(values)} entries for job {job}, which has {asked.units[job]:,} units")
+        rows.append(np.asarray(values))
+        if rows[-1].dtype.kind != "i" or rows[-1].ndim != 1:
+            raise StateError(f"{what} of job {job}: must be whole numbers, one for each unit")
     return np.concatenate(rows, dtype=np.int64)
