@@ -45,6 +45,8 @@ KINDS: Final = {
 """How often each kind of policy is drawn. Those that ask a solver are slow: rarely, and with few jobs."""
 PLAIN: Final = ("ListPolicy", "Conservative", "DeadlineBackfilling", "own", "own order")
 """Kinds that search for nothing."""
+PRICED: Final = ("MoneyPlanner", "ByProfit")
+"""Kinds that try many starts of each job: not drawn where kernels are not compiled."""
 CAPPED: Final = ("ListPolicy", "Conservative", "DeadlineBackfilling", "Planner")
 """Kinds that are drawn under power caps too: each is compiled once more for that."""
 TINY: Final = ("Solver", "Dispatch", "Switch", "Daily")
@@ -146,7 +148,8 @@ def _cluster_text(cluster: Cluster) -> str:
 def draw(seed: int) -> Case:
     """The case of that number."""
     rng = random.Random(f"case {seed}")
-    weights = [often if COMPILED or kind in PLAIN else often / 5 for kind, often in KINDS.items()]
+    slower = {kind: 1 if COMPILED or kind in PLAIN else 0 if kind in PRICED else 0.2 for kind in KINDS}
+    weights = [often * slower[kind] for kind, often in KINDS.items()]
     kind = rng.choices(tuple(KINDS), weights)[0]
     if COMPILED and kind not in TINY and rng.random() < LARGE:
         return _large(rng, kind, seed)
