@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.engine.node_occupancy import NodeUse
+from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, requests_of
 from dovetail.model.state import State
@@ -24,10 +26,11 @@ def case_of(seed: int) -> tuple[Case, Policy]:
     """The first case from this one on that is small and whose policy the kernels know, and that policy at its site."""
     while True:
         case = draw(seed)
-        chosen = case.rule
-        if isinstance(chosen, RulePolicy) and not case.large and len(case):
-            return case, chosen.at(case.site, case.workload, case.cluster.processors)
         seed += 1_000_003
+        if not isinstance(case.rule, RulePolicy) or case.large or not len(case):
+            continue
+        with suppress(SettingError):  # a site whose prices change too often
+            return case, case.rule.at(case.site, case.workload, case.cluster.processors)
 
 
 def random_state(case: Case, rng: random.Random) -> State:
