@@ -50,7 +50,8 @@ def state_of(
     taken = int(sum(requests.taken(job, cluster, at, [0] * len(at))[:, 0].sum() for job, at in held.items()))
     return State(
         now=now, processors=cluster.processors, free=cluster.processors - taken, waiting=waiting,
-        running=ints(*held), arrived=ints(), ended=ints(), submit=column("submit", 0), size=column("units", 1), limit=column("estimate", 10),
+        running=ints(*held), arrived=ints(), ended=ints(), submit=column("submit", 0), size=column("units", 1),
+        limit=column("estimate", 10),
         estimate=column("estimate", 10), user=column("user", 0), start=column("start", -1), cluster=cluster,
         requests=requests, nodes={job: ints(*at) for job, at in held.items()},
         devices={job: ints(*bits) for job, bits in (devices or {}).items()},
