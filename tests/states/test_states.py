@@ -182,6 +182,12 @@ def test_whom_no_plan_knows_is_new(name: str) -> None:
         assert {**plan.promised, **plan.expected}.get(2, 10) == 10
 
 
+def test_who_promises_nothing_keeps_no_promise_of_others() -> None:
+    plan = policy("plan-af").decide(counted(standing=Plan(promised={1: 0})))
+    assert plan.promised == {}
+    assert plan.expected.keys() | set(plan.starts) == {1, 2}
+
+
 def test_estimates_may_be_corrected_of_jobs_that_have_ended_since() -> None:
     """Between two passes a job may outlive its estimate and end."""
     workload = generate(150, 16, load=1.1)

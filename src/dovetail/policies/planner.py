@@ -157,7 +157,8 @@ class Planner(RulePolicy):
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         """A planner may change its plan; one that keeps promises, within what it promised."""
         run.jobs[layout.PLACE, starts] = -1
-        promised, expected = (written(state, run, row) for row in (layout.PROMISED_FIRST, layout.PLACE))
+        promised = written(state, run, layout.PROMISED_FIRST) if self.keeps_promises else {}
+        expected = written(state, run, layout.PLACE)
         return Plan(state.waiting[starts].tolist(), promised, expected, agreed(state, run), wake=wake_of(run))
 
     def made(self, state: State) -> Plan:
