@@ -20,7 +20,6 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import new_learner
 from dovetail.kernels.machine.nodes import Nodes
 from dovetail.kernels.planner.search import fitted
-from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.machine import new_machine
 from dovetail.model.requests import Requests, joined, requests_of
 from dovetail.model.state import State
@@ -78,11 +77,13 @@ def begin_at(
         raise SettingError(f"job {job} {why}: leave it out of `waiting`")
     later = 0 if coming is None else len(coming)
     if coming is not None:
-        check(coming, state.cluster if state.cluster is not None else Cluster(state.processors))
-    if coming is not None and later and int(coming.submit[0]) <= state.now:
-        raise SettingError(
-            f"job {coming['id'][0]} comes at {coming.submit[0]} s, which is not after now ({state.now} s)"
-        )
+        if len(state.draws_mw):
+            raise SettingError("under a power cap no jobs to come are known: what they draw is not said")
+        check(coming, state.machine)
+        if later and int(coming.submit[0]) <= state.now:
+            raise SettingError(
+                f"job {coming['id'][0]} comes at {coming.submit[0]} s, which is not after now ({state.now} s)"
+            )
     rule: Any = policy.rule(Asked(every_s, bounded, seed=state.seed, nodes=state.cluster is not None))
     known = np.flatnonzero((state.submit >= 0) & (state.submit <= state.now))
     here = np.concatenate([state.waiting, state.running])
@@ -99,14 +100,15 @@ def begin_at(
     lists[layout.NEWS_LIST, : len(state.waiting)] = place[state.waiting]
     lists[layout.END_JOB, : len(state.running)] = place[state.running]
     run = layout.Run(info, jobs, np.zeros((2, n)), np.empty((4, 0), np.int64), np.empty((2, 0), np.int64), lists)
-    cluster, requests, draws = _machine(state, known, coming)
-    cap = new_machine(cluster, jobs[layout.SIZE], requests, policy.place, lists.shape[1], rule.common.foresight, draws)
+    asked, room = _requests(state, known, coming), lists.shape[1]
+    draws = state.draws_mw[known] if len(state.draws_mw) else None
+    cap = new_machine(state.machine, jobs[layout.SIZE], asked, policy.place, room, rule.common.foresight, draws)
     if isinstance(cap, Nodes):
         for job in state.running.tolist():
             cap.hold(int(place[job]), state.now, state.nodes[job], state.devices[job])
     kernel.occupy(cap, run, state.now)
     limit = jobs[layout.ESTIMATE].copy()
-    base = Replay(run, cap, fitted(rule, cap, lists.shape[1]), new_learner(limit, first=limit))
+    base = Replay(run, cap, fitted(rule, cap, room), new_learner(limit, first=limit))
     return Begun(state, rows, base, bounded)
 
 
@@ -136,13 +138,9 @@ def _jobs(state: State, known: Ints, coming: Workload | None) -> Ints:
     return jobs
 
 
-def _machine(state: State, known: Ints, coming: Workload | None) -> tuple[Cluster, Requests | None, Ints | None]:
-    """The cluster, and what the jobs ask of it."""
-    if state.cluster is not None and state.requests is not None:
-        asked = state.requests.of(known)
-        return state.cluster, asked if coming is None else joined(asked, requests_of(coming, state.cluster)), None
-    if not len(state.draws_mw):
-        return Cluster(state.processors), None, None
-    if coming is not None:
-        raise SettingError("under a power cap no jobs to come are known: what they draw is not said")
-    return Cluster(state.processors, cap=PowerCap(state.room_mw)), None, state.draws_mw[known]
+def _requests(state: State, known: Ints, coming: Workload | None) -> Requests | None:
+    """What the jobs ask of nodes, where there are any."""
+    if state.requests is None:
+        return None
+    asked = state.requests.of(known)
+    return asked if coming is None else joined(asked, requests_of(coming, state.machine))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dovetail.arrays import Ints, Mask
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, room_idle
 from dovetail.units import MOST_SECONDS
@@ -61,6 +61,13 @@ class State:
     def __repr__(self) -> str:
         free = f"{self.free:,} of {self.processors:,} processors free"
         return f"State at {self.now:,} s: {free}, {len(self.waiting):,} waiting, {len(self.running):,} running"
+
+    @property
+    def machine(self) -> Cluster:
+        """The cluster; one that is only counted is made of what the state says of it."""
+        if self.cluster is not None and self.cluster.kinds:
+            return self.cluster
+        return Cluster(self.processors, cap=PowerCap(self.room_mw) if len(self.draws_mw) else None)
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""

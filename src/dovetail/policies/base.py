@@ -18,7 +18,6 @@ from dovetail.kernels.one_pass import fit_now, step
 from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
-from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.machine import PLACES, Machine, new_machine
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -325,13 +324,10 @@ def agreed(state: State, run: layout.Run) -> dict[int, int]:
 
 def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
     """The machine of one instant, idle; job i on it is here[i]. Those that run or have just ended know their nodes."""
-    cluster, asked = state.cluster, state.requests
-    if cluster is None or asked is None:
-        capped = len(state.draws_mw) > 0
-        machine = Cluster(state.processors, cap=PowerCap(state.room_mw) if capped else None)
-        draws = state.draws_mw[here] if capped else None
-        return new_machine(machine, state.size[here], None, place, 2 * len(here), foresight, draws)
-    cap = new_machine(cluster, state.size[here], asked.of(here), place, len(here), foresight)
+    asked, draws = state.requests, state.draws_mw[here] if len(state.draws_mw) else None
+    if asked is None:
+        return new_machine(state.machine, state.size[here], None, place, 2 * len(here), foresight, draws)
+    cap = new_machine(state.machine, state.size[here], asked.of(here), place, len(here), foresight)
     if isinstance(cap, Nodes):
         for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
             job = int(here[i])

@@ -58,6 +58,7 @@ class MoneyPlanner(RulePolicy):
     name: str = "plan"
     needs_site: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = PLANS_AHEAD
+    holds: ClassVar[str] = "there is room for it now; the plan has it start in a better hour"
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
     tariff: float = field(default=0.0, repr=False, compare=False)
     """What a second of a processor earns."""
@@ -104,8 +105,6 @@ class MoneyPlanner(RulePolicy):
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         return foreseen(state, run, starts)
-
-    holds: ClassVar[str] = "there is room for it now; the plan has it start in a better hour"
 
     def made(self, state: State) -> Plan:
         check_told(self.rates, self.name)

@@ -41,6 +41,7 @@ class Thrift(RulePolicy):
     rates: Rates = field(default=UNKNOWN, repr=False, compare=False)
     needs_site: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = PLANS_AHEAD
+    holds: ClassVar[str] = "there is room for it now; it is held for a cheaper hour or for jobs before it"
 
     def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
         """The same, knowing what jobs draw and what it costs, at full load."""
@@ -57,8 +58,6 @@ class Thrift(RulePolicy):
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         return foreseen(state, run, starts)
-
-    holds: ClassVar[str] = "there is room for it now; it is held for a cheaper hour or for jobs before it"
 
     def made(self, state: State) -> Plan:
         check_told(self.rates, self.name)
