@@ -44,7 +44,7 @@ def asked_by(n: int, cluster: Cluster, rng: np.random.Generator) -> Requests:
     gpus = np.where(rng.random(n) < 0.1, rng.integers(1, 5, n), 0)
     will_do = np.ones((1, len(cluster.kinds)), bool)
     none = np.zeros(n, np.int64)
-    return Requests(units, np.stack([cores, gpus], axis=1), np.full(n, 1000), none, none, none, will_do)
+    return Requests(units, np.stack([cores, gpus], axis=1), np.full(n, 1000), none, none, none, will_do, none - 1)
 
 
 def state_of(nodes: int, waiting: int, seed: int = 1) -> State:

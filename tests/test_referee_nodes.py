@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dovetail.arrays import Ints
-from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.cluster import Cluster, NodeKind, Outage, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
@@ -123,6 +123,40 @@ def test_a_valid_schedule_has_no_violation() -> None:
 )  # fmt: skip
 def test_each_rule(broken: Schedule, found: list[tuple[str, int]]) -> None:
     assert sorted(rules(check_schedule(broken))) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("outage", "found"),
+    [
+        # Job 2 is on node 0 from 10 to 15, by its limit; it starts in the outage, before it, in its end, after it.
+        (Outage((0,), 8, 11), [("outage", 0), ("outage", 2)]),
+        (Outage((0,), 14, 20), [("outage", 2)]),
+        (Outage((0, 3), 15, 20), []),
+        (Outage((1,), 10, 15), []),
+        # Job 0 is on nodes 0 and 1, and job 4 on node 1, from 0 to 10.
+        (Outage((1,), 9, 12), [("outage", 0), ("outage", 4)]),
+        # Nobody could know before 9, when they ran.
+        (Outage((1,), 9, 12, known=9), []),
+        (Outage((0,), 12, 16, known=11), []),
+        (Outage((0,), 12, 16, known=10), [("outage", 2)]),
+        # It is kept for job 2, or for others.
+        (Outage((0,), 8, 20, only="ours"), [("outage", 0)]),
+        (Outage((0,), 12, 20, only="ours"), []),
+        (Outage((0,), 12, 20, only="theirs"), [("outage", 2)]),
+    ],
+)
+def test_outages(outage: Outage, found: list[tuple[str, int]]) -> None:
+    made = schedule(cluster=replace(NODES, outages=(outage,)), reservation=ints(-1, -1, 0, -1, -1))
+    names = {"feature": ("fat",), "reservation": ("ours",)}
+    made = replace(made, workload=replace(made.workload, names=names))
+    assert sorted(rules(check_schedule(made))) == found
+
+
+def test_who_outlives_its_estimate_may_end_in_an_outage() -> None:
+    cluster = replace(NODES, outages=(Outage((0,), 15, 20),))
+    made = schedule(cluster=cluster, runtime=ints(10, 10, 8, 10, 10))
+    assert rules(check_schedule(made)) == []
+    assert rules(check_schedule(replace(made, said=ints(10, 10, 6, 10, 10)))) == [("outage", 2)]
 
 
 def test_negative_units() -> None:
@@ -262,11 +296,11 @@ def test_promises_are_within_all_cores() -> None:
     assert check_plan(with_units(17), Plan(promised={4: 10})) == []
     assert rules(check_plan(with_units(17), Plan(promised={4: 9}))) == [("capacity", 4)]
     assert check_plan(with_units(16), Plan(promised={4: 9})) == []
-    alone = plan((2,), promised={4: 9})  # job 2 alone on node 3 holds its 8 cores until 10
+    alone = replace(GOOD, starts=(2,), nodes={2: (3,)}, promised={4: 9})  # job 2 alone on node 3 holds its 8 until 10
     assert check_plan(with_units(8), alone) == []
     assert rules(check_plan(with_units(9), alone)) == [("capacity", 4)]
     of_one: dict[str, Any] = {"running": ints(1), "nodes": {1: ints(2, 2)}, "devices": {1: ints(1, 2)}}
-    first = plan((2,), nodes={2: (0,)}, promised={4: 9})  # the 4 cores of node 0; job 1 holds 2
+    first = replace(GOOD, starts=(2,), nodes={2: (0,)}, promised={4: 9})  # the 4 cores of node 0; job 1 holds 2
     assert check_plan(replace(with_units(18), **of_one), first) == []
     assert rules(check_plan(replace(with_units(19), **of_one), first)) == [("capacity", 4)]
 

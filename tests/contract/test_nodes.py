@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,16 +12,23 @@ import pytest
 
 from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.replay import replay
+from dovetail.engine.stepped import Stepper
 from dovetail.kernels.machine.node_classes import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
 from dovetail.model.cluster import NodeKind, Typical, by_node
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
-from dovetail.policies.base import Asked
+from dovetail.policies.base import Asked, Policy
+from dovetail.policies.conservative import Conservative
+from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
-from dovetail.referee import check_schedule
+from dovetail.referee import check_plan, check_schedule
 from tests.conftest import CASES
-from tests.slow.node_cases import NodesCase, random_nodes_case
+from tests.slow.node_cases import NodesCase, random_nodes_case, with_deadlines, with_outages
 from tests.slow.nodes import RULES
+from tests.slow.policies import Conservative as SlowConservative
+from tests.slow.policies import Deadline as SlowDeadline
 from tests.slow.policies import ListPolicy as SlowPolicy
 from tests.slow.policies import slow_replay
 
@@ -28,17 +37,24 @@ POLICIES = (
     SlowPolicy("fcfs", "strict"), SlowPolicy("sjf", 0), SlowPolicy("fcfs", 1), SlowPolicy("fcfs", 1, "sjf"),
     SlowPolicy("saf", 1, "laf"), SlowPolicy("fcfs", 3, "saf"), SlowPolicy("wfp3", 1), SlowPolicy("fcfs", "all"),
     SlowPolicy("spf", "all"), SlowPolicy("laf", "all", None, 40), SlowPolicy("fcfs", 2, None, 30),
+    SlowPolicy("fcfs", 1, relax=0.5), SlowPolicy("sjf", 3, slack=0.3), SlowConservative(), SlowConservative("each-end"),
+    SlowConservative("repeat"), SlowConservative("start"), SlowConservative("now"), SlowConservative("none"),
+    SlowConservative(depth=2), SlowDeadline(), SlowDeadline(guard=False), SlowDeadline(sweep="now", depth=1),
 )  # fmt: skip
+SWEEPS = {"submit": "once", "start": "by-start", "now": "start-now"}
 
 
 def disagreement(seed: int) -> list[str]:
-    """What is not as in slow code, or not legal, in one case; empty if all is."""
+    """What is not as in slow code, or not legal, in one case; empty if all is. Every second case has outages."""
     rule, slow = RULES[seed % len(RULES)], POLICIES[seed // len(RULES) % len(POLICIES)]
-    case = random_nodes_case(random.Random(seed))
+    rng = random.Random(seed)
+    case = random_nodes_case(rng)
+    case = with_outages(case, rng) if seed % 2 else case
+    case = with_deadlines(case, rng) if isinstance(slow, SlowDeadline) else case
     found = slow_replay(case.jobs, replace(case.machine, rule=rule), slow)
     types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
     cluster = replace(case.cluster, typical=types)
-    chosen = ListPolicy(slow.order, slow.reserve, slow.backfill, slow.starvation, place=rule)
+    chosen = fast(slow, rule)
     made = replay(case.workload, chosen, cluster=cluster, estimate=estimates(case), event_by_event=seed % 5 == 0)
     assert made.placement is not None
     jobs = range(len(case.jobs))
@@ -47,6 +63,8 @@ def disagreement(seed: int) -> list[str]:
     pairs = {
         "starts": (made.start.tolist(), found.start),
         "passes": (made.passes, found.passes),
+        "promises": (made.promised_first.tolist(), found.promised_first) if chosen.keeps_promises else ([], []),
+        "accepted": (made.accepted.tolist(), found.accepted) if len(made.accepted) else ([], []),
         "nodes": (nodes, [list(where) for where in found.nodes]),
         "devices": (devices, [list(which) for which in found.devices]),
     }
@@ -56,6 +74,17 @@ def disagreement(seed: int) -> list[str]:
         if got != wanted
     ]
     return wrong + [f"case {seed}, {rule}: {violation}" for violation in check_schedule(made)]
+
+
+def fast(slow: SlowPolicy | SlowConservative | SlowDeadline, rule: str) -> Policy:
+    """The policy that slow code is of."""
+    if isinstance(slow, SlowPolicy):
+        relax, slack = slow.relax or 0.0, slow.slack or 0.0
+        return ListPolicy(slow.order, slow.reserve, slow.backfill, slow.starvation, relax, slack, place=rule)
+    sweep, depth = SWEEPS.get(slow.sweep, slow.sweep), "all" if slow.depth == math.inf else int(slow.depth)
+    if isinstance(slow, SlowConservative):
+        return Conservative(sweep, depth, rule)
+    return DeadlineBackfilling(slow.guard, sweep, depth, rule)
 
 
 def estimates(case: NodesCase) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -84,6 +113,44 @@ def test_planners_on_nodes(name: str) -> None:
         assert stepped.placement is not None
         assert whole.placement.node.tolist() == stepped.placement.node.tolist(), seed
         assert check_schedule(whole) == [], seed
+
+
+@pytest.mark.parametrize("name", ["conservative", "conservative:depth=3", "dbf", "plan-deadline:decodes=12"])
+def test_promises_on_nodes_are_kept(name: str) -> None:
+    """Estimates are upper bounds and outages known in time: whole and event by event the same, every plan can be
+    carried out on the nodes that it names, nobody starts later than promised and accepted deadlines are kept."""
+    kept: Counter[str] = Counter()
+    for seed in range(60):
+        rng = random.Random(seed)
+        case = with_deadlines(random_nodes_case(rng), rng)
+        if seed % 3:
+            case = with_outages(case, rng)
+        cluster = replace(case.cluster, outages=tuple(replace(one, known=0) for one in case.cluster.outages))
+        workload = replace(
+            case.workload,
+            columns={**case.workload.columns, "runtime": np.minimum(case.workload.runtime, case.workload.limit)},
+        )
+        chosen = policy(f"{name}{',' if ':' in name else ':'}place={RULES[seed % len(RULES)]}")
+        whole = replay(workload, chosen, cluster=cluster)
+        assert check_schedule(whole, promises=True) == [], seed
+
+        def see(state: State, plan: Plan) -> None:
+            assert check_plan(state, plan, deadlines=True) == [], seed  # noqa: B023
+            kept["plans"] += 1
+            kept["later"] += len(set(plan.nodes) - set(plan.starts))
+
+        stepper = Stepper(workload, whole.cluster, chosen, np.array(workload.limit), see=see)
+        stepper.advance()
+        assert whole.start.tolist() == stepper.start.tolist(), seed
+        assert whole.placement is not None
+        assert stepper.placement is not None
+        assert whole.placement.node.tolist() == stepper.placement.node.tolist(), seed
+        kept["promised"] += int((whole.promised_first > whole.arrive).sum())
+        kept["accepted"] += int((whole.accepted == 1).sum())
+    assert kept["plans"] > 1000
+    assert kept["later"] > 1000
+    assert kept["promised"] > 100
+    assert (kept["accepted"] > 50) == (name not in ("conservative", "conservative:depth=3"))
 
 
 def test_long_queues_on_one_node_have_room() -> None:

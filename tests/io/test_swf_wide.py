@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.errors import InputError
 from dovetail.io import swf
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.swf import read_swf, read_swf_stream, write_swf
@@ -70,6 +71,11 @@ def test_the_first_job_decides_which_log_it_is() -> None:
     log = read(job(1), job(2, 8))
     assert len(log) == 1
     assert log.set_aside.counts() == {"not 18 fields": 1}
+
+
+def test_a_wide_log_without_a_job_says_what_it_wants() -> None:
+    with pytest.raises(InputError, match="not 18 to 21 fields"):
+        read_swf_stream(io.BytesIO(b"! " * 18 + b":"), "log", "log")
 
 
 @pytest.mark.parametrize(

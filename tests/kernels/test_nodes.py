@@ -27,7 +27,7 @@ def free_in(plan: dict[int, tuple[int, int]], cap: Nodes, cluster: Cluster, aske
     """What must be free on each node at an instant beside these jobs, each from its first to its second instant."""
     free: Ints = cluster.vectors[cluster.kind_of].copy()
     for job, (begin, end) in plan.items():
-        nodes, devices = cap.pick[:, cap.first[job] : cap.first[job + 1]]
+        nodes, devices = cap.pick[:2, cap.first[job] : cap.first[job + 1]]
         if begin <= at < end:
             np.subtract.at(free, nodes, asked.taken(job, cluster, nodes.tolist(), devices.tolist()))
     return free

@@ -135,8 +135,14 @@ def _reserve(cap: Listed, job: int, at: int, length: int) -> None:
     cap.numbers[PLANNED] = n + 1
 
 
+@inner
+def _ahead(cap: Listed) -> bool:
+    return False
+
+
 answers(
     Listed,
+    ahead=_ahead,
     fits_now=_fits_now,
     alike=_alike,
     spare=_spare,

@@ -44,7 +44,8 @@ def random_day(rng: random.Random, jobs: int, length: int = 40, lengths: tuple[i
             rows.append((1, 1, 0, 0, 0, 3))
     units, cores, memory, per_node, exclusive, will_do = np.array(rows, np.int64).T
     asked = Requests(
-        units, np.stack([cores, memory], axis=1), np.full(len(rows), 1000), per_node, exclusive, will_do, SETS
+        units, np.stack([cores, memory], axis=1), np.full(len(rows), 1000), per_node, exclusive, will_do, SETS,
+        np.full(len(rows), -1),
     )  # fmt: skip
     price = Hours(np.array([rng.randint(0, 900) for _ in range(3)]) * MILLION, 0, 9)
     site = Site("s", 900_000, cooling=constant(1000), price=price, tariff=rng.choice((30, 300)) * 1000)

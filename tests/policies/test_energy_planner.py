@@ -20,15 +20,17 @@ from dovetail.energy.site import MILLION, Site
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
-from dovetail.model.cluster import Cluster, NodeKind, PowerCap, by_node
+from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.energy_planner import MoneyPlanner
 from dovetail.policies.registry import policy
+from dovetail.policies.thrift import Thrift
 from dovetail.referee import check_schedule
 from tests.policies.test_thrift import JOULES_PER_MWH, STEP, jobs_of
+from tests.slow.node_cases import random_nodes_case, with_outages
 
 ROOT = Path(__file__).parents[2]
 FAR = 400
@@ -326,6 +328,23 @@ def test_where_it_cannot_run() -> None:
         replay(workload, MoneyPlanner("profit"), site=hours)
     with pytest.raises(SettingError, match="--every"):
         replay(workload, MoneyPlanner("cost"), site=hours, every_s=3)
-    nodes = by_node(("cores",), (NodeKind("one", 1, (1,)),))
-    with pytest.raises(SettingError, match="not there yet on nodes"):
-        replay(workload, MoneyPlanner("cost"), site=hours, cluster=nodes)
+
+
+@pytest.mark.parametrize("chosen", [Thrift(), *(MoneyPlanner(one, decodes=20) for one in ("profit", "cost", "carbon"))])
+def test_on_nodes(chosen: MoneyPlanner | Thrift) -> None:
+    """Whole and event by event the same, and legal; jobs are held for better hours there too."""
+    held = 0
+    for seed in range(20):
+        rng = np.random.Generator(np.random.PCG64(seed))
+        case = random_nodes_case(random.Random(seed))
+        case = with_outages(case, random.Random(seed)) if seed % 2 else case
+        price, carbon = (Hours(rng.integers(1, 900, 6) * 1_000_000, 0, 7) for _ in range(2))
+        site = Site("s", 900_000, price=price, carbon=carbon, tariff=int(rng.integers(1, 400)) * 1000)
+        whole, stepped = (
+            replay(case.workload, chosen, site=site, cluster=case.cluster, event_by_event=by_event)
+            for by_event in (False, True)
+        )
+        assert whole.start.tolist() == stepped.start.tolist(), seed
+        assert check_schedule(whole) == [], seed
+        held += int((whole.start > replay(case.workload, "list-reg", cluster=case.cluster).start).sum())
+    assert held > 10

@@ -28,7 +28,8 @@ from dovetail.policies.lists import ORDERS
 from dovetail.policies.registry import named, policy
 from dovetail.predict.known import estimates, is_known
 from dovetail.predict.registry import LEARNED, predictor
-from tests.slow.node_cases import random_nodes_case
+from tests.slow.node_cases import random_nodes_case, with_outages
+from tests.slow.node_cases import with_deadlines as on_nodes_by_deadlines
 from tests.slow.workloads import random_jobs, with_deadlines
 
 OWN: Final = str(Path(__file__).with_name("own.py"))
@@ -135,7 +136,7 @@ class Case:
 def _cluster_text(cluster: Cluster) -> str:
     parts = {
         "resources": cluster.resources, "kinds": cluster.kinds, "shared": cluster.shared, "typical": cluster.typical,
-        "cap": cluster.cap,
+        "cap": cluster.cap, "outages": cluster.outages, "reservations": cluster.reservations,
     }  # fmt: skip
     return (
         f"Cluster({cluster.processors}" + "".join(f", {key}={value!r}" for key, value in parts.items() if value) + ")"
@@ -203,7 +204,11 @@ def _on_processors(rng: random.Random, name: str, seed: int) -> Case:
 
 
 def _on_nodes(rng: random.Random, name: str, seed: int) -> Case:
-    made = random_nodes_case(rng)
+    made, chosen = random_nodes_case(rng), policy(name)
+    if chosen.makes_offers or rng.random() < 0.2:
+        made = on_nodes_by_deadlines(made, rng)
+    if chosen.compiled and "outages" not in chosen.cannot and rng.random() < 0.5:
+        made = with_outages(made, rng)
     return _described(rng, Case(name, dict(made.workload.columns), made.cluster, names=dict(made.workload.names)))
 
 

@@ -126,7 +126,8 @@ def differences(
 def referee(trial: Trial) -> Iterator[str]:
     """The schedule breaks no rule; promises hold where they must."""
     case = trial.case
-    keeps = case.bounded and not case.every_s and not case.cluster.kinds and protects(case.rule)
+    told = all(one.known == 0 for one in case.cluster.outages)  # else a promise may have to be broken
+    keeps = case.bounded and not case.every_s and told and protects(case.rule)
     for violation in check_schedule(trial.made, promises=keeps):
         yield str(violation)
 
@@ -175,15 +176,15 @@ def slow_jobs(case: Case) -> list[SlowJob]:
     if not case.cluster.kinds:
         return plain
     asked = requests_of(jobs, case.cluster)
-    columns = (asked.units, asked.share, asked.per_node, asked.exclusive)
+    columns = (asked.units, asked.share, asked.per_node, asked.exclusive, asked.reservation)
     will_do = [bits(asked, job) for job in range(len(jobs))]
     more = zip(*(column.tolist() for column in columns), will_do, asked.need.tolist(), strict=True)
     return [
         NodeJob(
             one.submit, one.size, one.runtime, one.estimate, one.after, one.think, one.deadline, units, tuple(need),
-            share, per_node, bool(exclusive), kinds,
+            share, per_node, bool(exclusive), kinds, ("", *case.cluster.reservations)[1 + reservation],
         )
-        for one, (units, share, per_node, exclusive, kinds, need) in zip(plain, more, strict=True)
+        for one, (units, share, per_node, exclusive, reservation, kinds, need) in zip(plain, more, strict=True)
     ]  # fmt: skip
 
 
@@ -365,8 +366,17 @@ def shifted(trial: Trial) -> Iterator[str]:
     """All of it later is the same schedule later."""
     case = trial.case
     by = trial.rng("shifted").choice((1, 7, 1000, 10**9)) * max(case.every_s, 1)
-    later = replace(case, jobs={**case.jobs, "submit": case.jobs["submit"] + by})
+    cluster = _moved(case.cluster, lambda at: at + by)
+    later = replace(case, jobs={**case.jobs, "submit": case.jobs["submit"] + by}, cluster=cluster)
     yield from _same_times(trial.replay(later, keep=True), trial.made, lambda at: at + by, f"{by} s later")
+
+
+def _moved(cluster: Cluster, moved: Callable[[int], int]) -> Cluster:
+    """The same with outages at other times."""
+    outages = tuple(
+        replace(one, begin=moved(one.begin), end=moved(one.end), known=moved(one.known)) for one in cluster.outages
+    )
+    return replace(cluster, outages=outages)
 
 
 def _same_times(made: Schedule, wanted: Schedule, moved: Callable[[Ints], Ints], how: str) -> Iterator[str]:
@@ -403,7 +413,8 @@ def scaled(trial: Trial) -> Iterator[str]:
         **{name: np.where(case.jobs[name] > 0, case.jobs[name] * by, case.jobs[name]) for name in times},
     }
     assert case.known is not None
-    longer = replace(case, jobs=jobs, estimate=case.known * by, every_s=case.every_s * by)
+    cluster = _moved(case.cluster, lambda at: at * by)
+    longer = replace(case, jobs=jobs, estimate=case.known * by, every_s=case.every_s * by, cluster=cluster)
     yield from _same_times(trial.replay(longer, keep=True), trial.made, lambda at: at * by, f"{by} times longer")
 
 
@@ -520,7 +531,7 @@ def roomy(trial: Trial) -> Iterator[str]:
         kinds = tuple(replace(kind, count=kind.count * times) for kind in case.cluster.kinds)
         if sum(kind.count for kind in kinds) > 2000:
             return
-        cluster = replace(case.cluster, processors=case.cluster.processors * times, kinds=kinds)
+        cluster = replace(case.cluster, processors=case.cluster.processors * times, kinds=kinds, outages=())
     else:
         cluster = Cluster(int(case.jobs["size"].sum()))
     made = trial.replay(replace(case, cluster=cluster))
@@ -536,7 +547,7 @@ def _blind(case: Case) -> bool:
 
 @check(_blind)
 def future(trial: Trial) -> Iterator[str]:
-    """Jobs that come later, and run times that are not known yet, change nothing that has happened."""
+    """Jobs that come later, and run times and outages that are not known yet, change nothing that has happened."""
     case, made, rng = trial.case, trial.made, trial.rng("future")
     now = int(rng.choice(made.arrive.tolist()))
     least = np.where(made.start >= 0, np.maximum(now - made.start, 0), 0) + 1
@@ -545,7 +556,9 @@ def future(trial: Trial) -> Iterator[str]:
         [rng.choice((1, ran, ran + longer * (ran + 1))) for ran in case.jobs["runtime"].tolist()], np.int64
     )
     jobs = {**case.jobs, "runtime": np.where(made.end > now, np.maximum(other, least), case.jobs["runtime"])}
-    changed = trial.replay(replace(case, jobs=jobs), keep=True)
+    known = tuple(one for one in case.cluster.outages if min(one.known, one.begin) <= now)
+    cluster = replace(case.cluster, outages=known)
+    changed = trial.replay(replace(case, jobs=jobs, cluster=cluster), keep=True)
     yield from _same_until(now, changed, made, "with other run times to come")
     if case.feedback or case.rule.needs_site:  # from twice the span of a log on, prices are their mean
         return

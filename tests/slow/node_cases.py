@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dovetail.model.cluster import Cluster, NodeKind, by_node
+from dovetail.model.cluster import Cluster, NodeKind, Outage, by_node
 from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
@@ -30,6 +30,37 @@ class NodesCase:
     machine: SlowNodes
     workload: Workload
     cluster: Cluster
+
+
+RESERVATIONS = ("", "ours", "theirs")
+"""Reservations of jobs, by number; -1: none."""
+
+
+def with_deadlines(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case in which some jobs have a deadline."""
+    jobs = [
+        replace(job, deadline=job.estimate + rng.randint(0, 4 * job.estimate)) if rng.random() < 0.4 else job
+        for job in case.jobs
+    ]
+    columns = {**case.workload.columns, "deadline_s": np.array([job.deadline for job in jobs], np.int64)}
+    return replace(case, jobs=jobs, workload=replace(case.workload, columns=columns))
+
+
+def with_outages(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case with a few outages, known before or not, some of them reservations of some of the jobs."""
+    last = max(job.submit for job in case.jobs) + 2 * max(job.estimate for job in case.jobs)
+    found = []
+    for _ in range(rng.randint(1, 5)):
+        begin = rng.randint(0, last)
+        some = rng.sample(range(case.cluster.nodes), rng.randint(1, max(1, case.cluster.nodes // 2)))
+        known = rng.choice((0, begin, rng.randint(0, begin)))
+        found.append(Outage(tuple(some), begin, begin + rng.randint(1, last), rng.choice(RESERVATIONS), known))
+    named = [rng.choice((-1, -1, 1, 2)) for _ in case.jobs]
+    jobs = [replace(job, reservation=RESERVATIONS[max(which, 0)]) for job, which in zip(case.jobs, named, strict=True)]
+    columns = {**case.workload.columns, "reservation": np.array(named, np.int64)}
+    workload = replace(case.workload, columns=columns, names={**case.workload.names, "reservation": RESERVATIONS})
+    cluster = replace(case.cluster, outages=tuple(found))
+    return NodesCase(jobs, replace(case.machine, outages=tuple(found)), workload, cluster)
 
 
 def random_nodes_case(rng: random.Random) -> NodesCase:

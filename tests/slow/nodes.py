@@ -23,10 +23,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, Outage
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from tests.slow.policies import Block, Place, Profile, Size, SlowJob
+from tests.slow.policies import Block, Place, Profile, Size, SlowJob, _Replay
 
 RULES = ("first", "best", "worst", "consolidate", "scarce", "gradient")
 """How nodes may be chosen."""
@@ -46,6 +46,7 @@ class NodeJob(SlowJob):
     per_node: int = 0
     exclusive: bool = False
     kinds: int = 1
+    reservation: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,27 @@ class SlowNodes:
     shared: int = -1
     rule: str = "first"
     types: tuple[TypicalJob, ...] = ()
+    outages: tuple[Outage, ...] = ()
+
+    def changes(self, now: int) -> list[int]:
+        known = [one for one in self.outages if min(one.known, one.begin) <= now]
+        return [at for one in known for at in (one.begin, one.end) if at > now]
+
+    def moments(self) -> list[int]:
+        return [at for one in self.outages for at in (min(one.known, one.begin), one.begin, one.end)]
+
+    def is_out(self, x: int, job: NodeJob, now: int, begin: int) -> bool:
+        """Is node x known to be out, for this job, before it would have ended?"""
+        return any(
+            x in one.nodes and begin < one.end and begin + job.estimate > one.begin
+            for one in self.outages
+            if min(one.known, one.begin) <= now and not (one.only and one.only == job.reservation)
+        )
+
+    def out_of_order(self, run: _Replay, j: int) -> bool:
+        job = run.jobs[j]
+        assert isinstance(job, NodeJob)
+        return any(self.is_out(x, job, run.now, run.promise[j]) for x in run.held[j].nodes)
 
     # What there is ------------------------------------------------------------------------------------------
 
@@ -204,7 +226,8 @@ class SlowNodes:
         assert isinstance(job, NodeJob)
         row = profile.least(begin, begin + job.estimate)
         free = self.by_node(row)
-        fits = [self.fit(x, m, job) for x, m in enumerate(free)]
+        now = profile.times[0]
+        fits = [0 if self.is_out(x, job, now, begin) else self.fit(x, m, job) for x, m in enumerate(free)]
         if sum(fits) < job.units:
             return None
         good = [x for x, count in enumerate(fits) if count > 0]
@@ -248,7 +271,7 @@ def machine_of(cluster: Cluster, rule: str = "first", types: tuple[TypicalJob, .
     """The nodes of a cluster."""
     kinds = tuple((kind.count, kind.capacity) for kind in cluster.kinds)
     shared = cluster.shared_at
-    return SlowNodes(kinds, shared, rule, types)
+    return SlowNodes(kinds, shared, rule, types, cluster.outages)
 
 
 def job_of(state: State, j: int) -> NodeJob:
@@ -266,6 +289,7 @@ def job_of(state: State, j: int) -> NodeJob:
         per_node=int(asked.per_node[j]),
         exclusive=bool(asked.exclusive[j]),
         kinds=bits(asked, j),
+        reservation=("", *state.cluster.reservations)[1 + asked.reservation[j]] if state.cluster else "",
     )
 
 

@@ -160,7 +160,7 @@ class Profile:
 
     def earliest(self, machine: Machine, job: SlowJob, tick: int = 1) -> tuple[int, Place]:
         """The first time that fits, among now and the breakpoints, each rounded up to a tick, and the place there."""
-        for time in self.times:
+        for time in sorted({*self.times, *machine.changes(self.times[0])}):
             begin = -(-time // tick) * tick
             place = machine.place(self, job, begin)
             if place is not None:
@@ -193,6 +193,15 @@ class Machine(Protocol):
     def place(self, profile: Profile, job: SlowJob, begin: int) -> Place | None:
         """None: it does not fit there for its whole estimate."""
 
+    def changes(self, now: int) -> list[int]:
+        """When the machine itself changes after now, as far as is known now."""
+
+    def moments(self) -> list[int]:
+        """When it does, or gets known to."""
+
+    def out_of_order(self, run: _Replay, j: int) -> bool:
+        """Is an outage in the way of where a job stands?"""
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -202,6 +211,15 @@ class Counted:
 
     def place(self, profile: Profile, job: SlowJob, begin: int) -> Place | None:
         return Place(job.size) if profile.fits(begin, begin + job.estimate, job.size) else None
+
+    def changes(self, now: int) -> list[int]:
+        return []
+
+    def moments(self) -> list[int]:
+        return []
+
+    def out_of_order(self, run: _Replay, j: int) -> bool:
+        return False
 
 
 def order_key(order: str, job: SlowJob, wait: int) -> float:
@@ -269,6 +287,12 @@ class _Replay:
         """Is a running job past its estimate?"""
         return any(self.estimated_end(j) <= self.now for j in self.running)
 
+    def undone(self) -> bool:
+        """Has the plan come undone: is a running job past its estimate, has a promise passed, or is an outage in the
+        way of one?"""
+        late = any(at < self.now for at in self.promise.values())
+        return self.overrun() or late or any(self.machine.out_of_order(self, j) for j in self.promise)
+
     def start(self, j: int) -> None:
         self.result.start[j] = self.now
         self.result.nodes[j], self.result.devices[j] = self.held[j].nodes, self.held[j].devices
@@ -309,14 +333,17 @@ class _Pass:
     def may_start(self, j: int) -> Place | None:
         """Does the job fit now, for its whole estimate, beside all that is started and reserved? Where?
 
-        Relaxed: does it fit beside what runs, and do the reserved jobs, put again at their earliest fit in
-        the same turn, still start no later than their latest start or their present reservation?
-        All that the plain rule lets start, this does too. With a slack of 0 it still lets more start than
+        Relaxed: where it does not, does it fit beside what runs, and do the reserved jobs, put again at their earliest
+        fit in the same turn, still start no later than their latest start or their present reservation?
+        With a slack of 0 it still lets more start than
         the plain rule: a reservation that has come forward since it was first made may be pushed back there.
         """
         now, job, machine = self.run.now, self.run.jobs[j], self.run.machine
         if self.policy.relax is None and self.policy.slack is None:
             return machine.place(self.view(), job, now)
+        plain = machine.place(self.view(), job, now)
+        if plain is not None:
+            return plain
         bare = self.run.profile(self.held)
         place = machine.place(bare, job, now)
         if place is None:
@@ -407,6 +434,8 @@ def _sweep(run: _Replay, still_held: list[Block], order: Iterable[int], tick: in
     profile = run.profile(run.running_blocks() + still_held + plan)
     before = dict(run.promise)
     for j in order:
+        if only_now and run.promise[j] == run.now:
+            continue
         profile.change(*_block(run, j), +1)
         was = run.promise[j], run.held[j]
         run.promise[j], run.held[j] = profile.earliest(run.machine, run.jobs[j], tick)
@@ -437,7 +466,7 @@ def _compress(run: _Replay, sweep: str, tick: int) -> None:
 
 
 def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
-    if run.overrun() or any(at < run.now for at in run.promise.values()):
+    if run.undone():
         order = sorted(run.by_arrival(run.promise), key=lambda j: run.promise[j])
         profile = run.profile(run.running_blocks())
         for j in order:
@@ -517,7 +546,7 @@ def _algorithm_1(policy: Deadline, run: _Replay, regular: int) -> None:
 
 def _deadline_pass(policy: Deadline, run: _Replay) -> None:
     old = run.by_arrival(run.promise)
-    if run.overrun() or any(at < run.now for at in run.promise.values()):
+    if run.undone():
         profile = run.profile(run.running_blocks())
         for j in sorted(old, key=lambda j: run.promise[j]):
             _place(run, profile, j, 1)
@@ -563,14 +592,16 @@ def slow_replay(
     coming: list[tuple[int, int]] = []
     followers: dict[int, list[int]] = {}
     for j, job in enumerate(jobs):
-        if machine.place(run.profile([]), job, 0) is None:
+        if machine.place(run.profile([]), job, 10**12) is None:  # when all outages are over
             continue
         if feedback and job.after >= 0:
             followers.setdefault(job.after, []).append(j)
         else:
             heapq.heappush(coming, (job.submit, j))
     while coming or run.running or run.waiting:
-        woken = isinstance(policy, Deadline) or (isinstance(policy, Conservative) and policy.sweep in ("now", "none"))
+        woken = isinstance(policy, Deadline) or (
+            isinstance(policy, Conservative) and (policy.sweep in ("now", "none") or not isinstance(machine, Counted))
+        )
         run.now = _next_time(run, coming, every, run.promise.values() if woken else ())
         _ends_and_arrivals(run, coming, followers)
         if run.waiting or not every:
@@ -592,6 +623,8 @@ def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None, p
         times += [at for at in planned if at > run.now]
     if coming:
         times.append(coming[0][0])
+    if run.waiting:
+        times += [at for at in run.machine.moments() if at > run.now]
     if every:
         if run.waiting:
             return run.now + every

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
@@ -39,6 +39,10 @@ def random_state(case: Case, rng: random.Random) -> State:
     jobs, cluster = case.workload, case.cluster
     n = len(jobs)
     now = rng.randint(0, int(jobs.submit[-1]) + 20)
+    outages = tuple(
+        replace(one, end=NEVER) if one.begin <= now and rng.random() < 0.3 else one for one in cluster.outages
+    )
+    cluster = replace(cluster, outages=outages)
     asked = requests_of(jobs, cluster) if cluster.kinds else None
     use = NodeUse(cluster, asked) if asked is not None else None
     wide = np.array([rng.random() < 0.05 for _ in range(n)])
@@ -56,7 +60,7 @@ def random_state(case: Case, rng: random.Random) -> State:
             if use is not None and asked is not None:
                 where = [rng.randrange(cluster.nodes) for _ in range(int(asked.units[job]))]
                 bits = [_devices(rng, asked, cluster, job) for _ in where]
-                if not use.start(job, Plan(nodes={job: where}, devices={job: bits})):
+                if not use.start(job, Plan(nodes={job: where}, devices={job: bits}), 0, 0):
                     running.append(job)
                     free -= use.cores(job)
             elif size[job] <= free:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from dovetail.api import generate
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.engine.onward import begin_at
 from dovetail.engine.replay import replay
 from dovetail.errors import StateError
-from dovetail.model.cluster import NodeKind, by_node
+from dovetail.model.cluster import NodeKind, Outage, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
@@ -47,7 +47,7 @@ def on_nodes(**changes: Any) -> State:
     requests = Requests(
         units=ints(2, 3, 9, 1, 1, 1), need=np.array([[4, 0], [4, 0], [4, 0], [2, 1], [2, 3], [1, 0]], np.int64),
         share=ints(*[1000] * 6), per_node=ints(*[0] * 6), exclusive=ints(*[0] * 6), among=ints(1, 1, 1, 1, 1, 0),
-        sets=np.array([[False, False], [True, True]]),
+        sets=np.array([[False, False], [True, True]]), reservation=ints(*[-1] * 6),
     )  # fmt: skip
     state = State(
         now=5, processors=16, free=8, waiting=ints(1, 2, 3, 4, 5), running=ints(0), arrived=NONE, ended=NONE,
@@ -84,6 +84,34 @@ def test_what_never_fits_on_nodes_does_no_harm() -> None:
         assert plan.reasons[2] == "needs 9 units of 4 cores; the nodes that will do hold 4"
         assert plan.reasons[4] == "needs 1 unit of 2 cores, 3 gpus; the nodes that will do hold 0"
         assert plan.reasons[5] == "needs 1 unit of 1 cores; the nodes that will do hold 0"
+
+
+def test_nodes_that_are_out() -> None:
+    """Until 10 job 0 fills nodes 0 and 1; nodes 2 and 3 have GPUs. Job 1 wants three nodes, job 3 a GPU."""
+    for name in ("easy", "list-reg", "plan-af", "conservative", "plan-deadline"):
+        chosen = policy(name)
+        # Node 3 is down, and nobody knows for how long: job 1 waits for the other three, a planner lets job 3 go
+        # first.
+        down = chosen.decide(with_out(Outage((3,), 0, NEVER)))
+        at = 15 if name == "plan-af" else 10
+        assert {**down.promised, **down.expected}.get(1, at) == at
+        assert down.starts == ([3] if name == "plan-af" else [])
+        assert all(3 not in nodes for nodes in down.nodes.values())
+        # Two nodes are: it never starts, as far as is known.
+        two = chosen.decide(with_out(Outage((1, 3), 0, NEVER)))
+        assert two.reasons[1] == "needs 3 units of 4 cores; the nodes that will do hold 2"
+        # Maintenance from 12 on would catch it; and it would catch job 3 on all nodes, which needs 10 s.
+        later = chosen.decide(with_out(Outage((0, 1, 2, 3), 12, 40)))
+        assert later.starts == []
+        assert {**later.promised, **later.expected}.get(1, 40) == 40
+        # Job 3 may run then, and until then.
+        named = with_out(Outage((0, 1, 2, 3), 12, 40, "ours"), reservation=ints(-1, -1, -1, 0, -1, -1))
+        assert chosen.decide(named).starts == [3]
+
+
+def with_out(*outages: Outage, **changes: Any) -> State:
+    """The state with outages that are known."""
+    return replace(asked(**changes), cluster=replace(CLUSTER, outages=outages))
 
 
 def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
@@ -128,6 +156,12 @@ def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
         (lambda: counted(draws_mw=ints(5, 1, 1, 1), room_mw=4), "running jobs draw more than the 4 mW"),
         (lambda: counted(draws_mw=ints(1, -1, 1, 1), room_mw=4), "job 1 draws less than nothing"),
         (lambda: on_nodes(requests=None), "`requests` must say"),
+        (lambda: with_out(Outage((0,), 6, NEVER)), "only one that has begun may have no known end"),
+        (lambda: with_out(Outage((0,), 6, 1 << 60)), "only one that has begun"),
+        (lambda: asked(reservation=ints(-1, 0, -1, -1, -1, -1)), "reservation: must be from -1"),
+        (lambda: on_nodes(standing=Plan(nodes={1: [0, 1, 9]})), "job 1 is on a node that is not there"),
+        (lambda: on_nodes(standing=Plan(nodes={1: [0]})), "nodes has 1 entries for job 1"),
+        (lambda: on_nodes(standing=Plan(nodes={3: [2]}, devices={3: [7]})), "job 3 was planned"),
         (lambda: on_nodes(nodes={}), "nodes has 0 entries for job 0, which has 2 units"),
         (lambda: on_nodes(nodes={0: ints(0, 4)}), "job 0 is on a node that is not there: they go from 0 to 3"),
         (lambda: on_nodes(nodes={0: ints(0, 0)}), "job 0 runs at 5 on node 0, which brings 8 cores into use where"),
@@ -204,8 +238,8 @@ def test_a_job_that_wants_a_node_for_itself_needs_one_that_has_enough() -> None:
     requests = asked(exclusive=ints(*[1] * 6)).requests
     assert requests is not None
     use = NodeUse(CLUSTER, requests)
-    assert use.start(3, Plan(nodes={3: [0]})) == "on a node that has less than a unit needs"
-    assert use.start(3, Plan(nodes={3: [2]})) == ""
+    assert use.start(3, Plan(nodes={3: [0]}), 5, 15) == "on a node that has less than a unit needs"
+    assert use.start(3, Plan(nodes={3: [2]}), 5, 15) == ""
 
 
 def test_random_and_hostile_states_in_processes_of_their_own() -> None:

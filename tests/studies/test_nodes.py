@@ -115,8 +115,8 @@ def test_a_wrong_cluster_is_named_with_its_line(tmp_path: Path, old: str, new: s
 
 
 def test_a_policy_that_cannot_run_on_nodes_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    path = placed(tmp_path, STUDY.replace("greedy-saf", "conservative"))
-    with pytest.raises(SettingError, match="conservative keeps a plan from pass to pass"):
+    path = placed(tmp_path, STUDY.replace("greedy-saf", "cp-af"))
+    with pytest.raises(SettingError, match="cp-af counts processors"):
         prepared(path, Store(tmp_path / "store"))
-    left_out = STUDY.replace("greedy-saf", "conservative") + '\n[[exclude]]\ntrace = "made"\npolicy = "conservative"\n'
+    left_out = STUDY.replace("greedy-saf", "cp-af") + '\n[[exclude]]\ntrace = "made"\npolicy = "cp-af"\n'
     assert len(prepared(placed(tmp_path, left_out), Store(tmp_path / "store"))) == 14

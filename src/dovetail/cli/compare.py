@@ -37,6 +37,7 @@ def compare_command(
     estimate: prepare.Estimate = "limit",
     processors: prepare.Processors = None,
     cluster: prepare.ClusterName = None,
+    outages: prepare.Outages = None,
     seed: prepare.Seed = 0,
     filters: prepare.Filters = None,
     scenarios: prepare.Scenarios = None,
@@ -56,7 +57,7 @@ def compare_command(
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
     chosen = [policy_named(name) for name in policies]
-    nodes = prepare.nodes_named(cluster, processors)
+    nodes = prepare.nodes_named(cluster, processors, outages)
     workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
     prepare.need_jobs(workload)
     prepare.make_ready(workload, chosen, nodes, estimate=estimate)

@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -89,6 +91,15 @@ ClusterName = Annotated[
         rich_help_panel=MACHINE,
     ),
 ]
+Outages = Annotated[
+    Path | None,
+    typer.Option(
+        "--outages",
+        metavar="FILE",
+        help="When which nodes are out: a table of nodes,begin,end,only,known; needs --cluster.",
+        rich_help_panel=MACHINE,
+    ),
+]
 Processors = Annotated[
     int | None,
     typer.Option(
@@ -132,17 +143,21 @@ def load(
     return read(path, wanted, scenarios or (), processors=processors, cluster=cluster, seed=seed)
 
 
-def nodes_named(name: str | None, processors: int | None = None) -> Cluster | None:
-    """The cluster of nodes that is asked for; None: processors are only counted."""
+def nodes_named(name: str | None, processors: int | None = None, outages: Path | None = None) -> Cluster | None:
+    """The cluster of nodes that is asked for, with its outages; None: processors are only counted."""
     from dovetail.io.clusters import cluster_named
+    from dovetail.io.outages import read_outages
 
     if name is None:
+        if outages is not None:
+            raise SettingError("--outages needs --cluster: they are of nodes")
         return None
     if processors is not None:
         raise SettingError(
             f"--processors {processors} and --cluster {name}: the nodes say how many processors there are"
         )
-    return cluster_named(name)
+    found = cluster_named(name)
+    return found if outages is None else replace(found, outages=read_outages(outages, found.nodes))
 
 
 def need_jobs(workload: Workload) -> None:

@@ -46,6 +46,7 @@ def replay_command(
     estimate: prepare.Estimate = "limit",
     processors: prepare.Processors = None,
     cluster: prepare.ClusterName = None,
+    outages: prepare.Outages = None,
     seed: prepare.Seed = 0,
     filters: prepare.Filters = None,
     scenarios: prepare.Scenarios = None,
@@ -139,7 +140,7 @@ def replay_command(
         raise SettingError("--perfetto needs --out: the folder to write the traces to")
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
-    nodes = prepare.nodes_named(cluster, processors)
+    nodes = prepare.nodes_named(cluster, processors, outages)
     site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site, nodes)
     written: set[str] = set()

@@ -33,8 +33,9 @@ class NodeUse:
             return int(self.cluster.vectors[self.cluster.kind_of[self.of(job)], 0].sum())
         return int(self.requests.units[job] * self.requests.need[job, 0])
 
-    def start(self, job: int, plan: Plan) -> str:
-        """Put a job on the nodes that a plan names. Returns what is wrong with them, else nothing."""
+    def start(self, job: int, plan: Plan, now: int, end: int) -> str:
+        """Put a job on the nodes that a plan names, until `end` by its estimate. Returns what is wrong with them, else
+        nothing."""
         asked, units = self.requests, int(self.requests.units[job])
         nodes = np.asarray(plan.nodes.get(job, ()), np.int64)
         devices = np.asarray(plan.devices.get(job, [0] * units), np.int64)
@@ -56,6 +57,10 @@ class NodeUse:
             return f"with other than {number} devices for each unit"
         if bool((has < asked.need[job]).any()):
             return "on a node that has less than a unit needs"
+        node, begin, until, leaves, known = self.cluster.out
+        in_time = (np.minimum(known, begin) <= now) & (begin < end) & (until > now)
+        if bool(np.isin(node[in_time & ((leaves < 0) | (leaves != asked.reservation[job]))], nodes).any()):
+            return "on a node that is out before it would have ended"
         taken = asked.taken(job, self.cluster, nodes, devices)
         np.subtract.at(self._free, nodes, taken)
         if bool((self._free[held] < 0).any()):

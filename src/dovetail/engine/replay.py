@@ -29,6 +29,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.names import of_user
 from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
+from dovetail.units import MOST_SECONDS
 from dovetail.version import __version__
 
 Progress = Callable[[int], None]
@@ -192,6 +193,8 @@ def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
     if not cluster.kinds:
         return cluster
     policy.refuse("nodes")
+    if cluster.outages:
+        policy.refuse("outages")
     if any(one.place == "gradient" for one in policy.deciders) and not cluster.typical:
         return replace(cluster, typical=typical(requests_of(workload, cluster), weigh=cluster.shared_at))
     return cluster
@@ -230,7 +233,9 @@ def check(workload: Workload, cluster: Cluster) -> None:
 
 
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:
-    """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
+    """Every job has units, no more processors than they have cores, and fits on the idle nodes; every outage ends."""
+    if endless := [one for one in cluster.outages if one.end > MOST_SECONDS]:
+        raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
     asked = requests_of(workload, cluster)
     many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)
     wrong = {

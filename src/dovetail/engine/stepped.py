@@ -76,6 +76,7 @@ class Stepper:
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
+        self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
         submit = self.workload.submit.tolist()
         self._coming = [(submit[i], i) for i in range(n) if not held[i]]  # sorted, so already a heap
@@ -104,11 +105,21 @@ class Stepper:
         self._wakes = self._wakes + 1 if not times else 0
         if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
             times.append(self._standing.wake)
+        while self._changes and self._changes[-1] <= self.now:
+            self._changes.pop()
+        if self._changes and self._waiting:
+            times.append(self._changes[-1])
         # On an idle machine, with no job to come, a policy that has just started nothing is taken to be stuck.
         hope = times or not self._asked_last
         if self.every_s and self._waiting and hope:
             times.append((self.now // self.every_s + 1) * self.every_s)
         return min(times) if times else None
+
+    def _outage_moments(self) -> list[int]:
+        """When outages get known, begin and end, the first last."""
+        return sorted({at for one in self.cluster.outages for at in (min(one.known, one.begin), one.begin, one.end)})[
+            ::-1
+        ]
 
     def _end_jobs(self) -> list[int]:
         ended = []
@@ -144,7 +155,18 @@ class Stepper:
             return {}
         here = [*self._running, *ended]
         nodes, devices = ({job: of(job) for job in here} for of in (self._nodes.of, self._nodes.devices_of))
-        return {"cluster": self.cluster, "requests": self._nodes.requests, "nodes": nodes, "devices": devices}
+        return {"cluster": self._cluster_now(), "requests": self._nodes.requests, "nodes": nodes, "devices": devices}
+
+    def _cluster_now(self) -> Cluster:
+        """The cluster with the outages that are known now and not over."""
+        if not self.cluster.outages:
+            return self.cluster
+        known = tuple(
+            one for one in self.cluster.outages if min(one.known, one.begin) <= self.now and one.end > self.now
+        )
+        if known != self._known.outages:
+            self._known = replace(self.cluster, outages=known)
+        return self._known
 
     def _arrivals(self) -> list[int]:
         arrived = []
@@ -230,7 +252,8 @@ class Stepper:
         for job in plan.starts:
             if job not in waiting:
                 raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job}, which is not waiting")
-            if self._nodes is not None and (wrong := self._nodes.start(job, plan)):
+            until = self.now + int(self.estimate[job])
+            if self._nodes is not None and (wrong := self._nodes.start(job, plan, self.now, until)):
                 raise PolicyError(f"{self.policy.name} at {self.now} s starts job {job} {wrong}")
             size = self._cores(job)  # of one that takes whole nodes, once it is known which
             if size > self._free:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,8 @@ from typing import Any, Final
 from dovetail.errors import InputError, SettingError
 from dovetail.io.alibaba import NODE_FIELDS, read_nodes
 from dovetail.io.csv import MOST, first_line
+from dovetail.io.node_list import MOST_NAMED, node_list
+from dovetail.io.outages import read_outages
 from dovetail.io.streams import regular_file
 from dovetail.model.cluster import Cluster, NodeKind, by_node, with_features
 from dovetail.model.features import NAME as FEATURE
@@ -23,14 +26,11 @@ MOST_BYTES: Final = 1 << 16
 """Bytes of a file: a hundred kinds of node need a third of it, and a hostile one cannot keep the parser busy."""
 MOST_NODES: Final = 1_000_000
 """Ten times what the largest machines have; a replay on this many takes 1 GB."""
-MOST_NAMED: Final = 3_000_000
-"""Nodes that features may name in all: 300 of 10,000 nodes each."""
 _WORDS: Final = ("kind", "count", "features")
 """Keys of a kind of node that are not resources."""
 _TAKEN: Final = ("variance",)
 """No resource is called so: `utilization_variance` is a metric."""
 _RESOURCE: Final = re.compile(r"[a-z][a-z0-9_]{0,49}", re.ASCII)
-_RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _LINE: Final = re.compile(r"\(at line (\d+)")
 
 
@@ -39,7 +39,7 @@ def cluster_named(text: str, folder: Path = Path()) -> Cluster:
     Alibaba's."""
     built_in = _built_in()
     if text in built_in:
-        return _cluster(_parsed(built_in[text], text), text)
+        return _cluster(_parsed(built_in[text], text), text, folder)
     path = folder / Path(text).expanduser()
     if path.suffix == ".toml":
         return read_cluster(path)
@@ -53,7 +53,7 @@ def cluster_named(text: str, folder: Path = Path()) -> Cluster:
 
 def read_cluster(path: str | Path) -> Cluster:
     """Read a cluster from a TOML file. InputError for whatever is not as docs/nodes.md says."""
-    return _cluster(read_toml(Path(path), "a cluster"), path)
+    return _cluster(read_toml(Path(path), "a cluster"), path, Path(path).parent)
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -88,13 +88,13 @@ def _parsed(text: str, path: str | Path) -> dict[str, Any]:
         raise InputError(path, int(at[1]) if at else 0, f"not TOML: {printable(str(error))}") from error
 
 
-def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
-    """The cluster that a parsed file describes, after checks of all that it says."""
-    keys = ("name", "shared", "nodes", "features")
+def _cluster(table: Mapping[str, Any], path: str | Path, folder: Path) -> Cluster:
+    """The cluster that a parsed file of a folder describes, after checks of all that it says."""
+    keys = ("name", "shared", "nodes", "features", "outages")
     for key in table:
         if key not in keys:
             raise InputError(path, 0, unknown("key", printable(key), keys))
-    for key in ("name", "shared"):
+    for key in ("name", "shared", "outages"):
         if not isinstance(table.get(key, ""), str):
             raise InputError(path, 0, f"{key} = {shown(table[key])}: must be a text")
     nodes = table.get("nodes")
@@ -111,9 +111,11 @@ def _cluster(table: Mapping[str, Any], path: str | Path) -> Cluster:
         if sum(kind.count * kind.capacity[0] for kind in kinds) > MOST:
             raise ValueError(f"more than {MOST:,} cores")
         found = by_node(order, kinds, table.get("shared", ""))
-        return with_features(found, _nodes_of(table.get("features", {}), found.nodes))
+        found = with_features(found, _nodes_of(table.get("features", {}), found.nodes))
     except ValueError as error:
         raise InputError(path, 0, str(error)) from error
+    named = table.get("outages")
+    return replace(found, outages=read_outages(folder / named, found.nodes)) if named else found
 
 
 def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
@@ -142,17 +144,13 @@ def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
     for name, text in table.items():
         if not FEATURE.fullmatch(name):
             raise ValueError(f"feature {printable(name)!r}: must be a text {PLAIN}")
-        pieces = text.split(",") if isinstance(text, str) else [""]
-        ranges = [_RANGE.fullmatch(piece.strip()) for piece in pieces]
-        if not all(ranges):
-            raise ValueError(f"features: {printable(name)} = {shown(text)}: must be numbers of nodes, as in 0-9,12")
-        first_last = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
-        if not all(first <= last < nodes for first, last in first_last):
-            raise ValueError(f"features: {printable(name)} = {shown(text)}: nodes go from 0 to {nodes - 1:,}, upwards")
-        named += sum(last - first + 1 for first, last in first_last)
+        try:
+            found[name] = node_list(text if isinstance(text, str) else "", nodes)
+        except ValueError as error:
+            raise ValueError(f"features: {printable(name)} = {shown(text)}: {error}") from error
+        named += len(found[name])
         if named > MOST_NAMED:
             raise ValueError(f"features: more than {MOST_NAMED:,} nodes are named in all")
-        found[name] = sorted({node for first, last in first_last for node in range(first, last + 1)})
     return found
 
 

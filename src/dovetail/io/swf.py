@@ -77,12 +77,8 @@ def read_swf_stream(stream: IO[bytes], name: str, source: str, *, most_bytes: in
         lines.feed_all(fields.narrow(block))
     lines.feed_all(fields.narrow(b"", final=True))
     lines.feed(b"", final=True)
-    workload = _workload(lines, name, source, digest.hexdigest())
-    if not fields.wide:
-        return workload
-    words = {REASONS[kernel.FIELDS]: UNREADABLE}
-    aside = replace(workload.set_aside, reasons=tuple(words.get(text, text) for text in workload.set_aside.reasons))
-    return fields.added(replace(workload, set_aside=aside))
+    workload = _workload(lines, name, source, digest.hexdigest(), bool(fields.wide))
+    return fields.added(workload) if fields.wide else workload
 
 
 @dataclass
@@ -154,11 +150,14 @@ class _Lines:
         return columns
 
 
-def _workload(lines: _Lines, name: str, source: str, sha256: str) -> Workload:
+def _workload(lines: _Lines, name: str, source: str, sha256: str, wide: bool) -> Workload:
     """Put together what was read: duplicates set aside, rows in order, header understood."""
     header = _header(lines.header)
     columns = lines.columns()
     aside = _set_aside(lines.aside_parts)
+    if wide:
+        words = {REASONS[kernel.FIELDS]: UNREADABLE}
+        aside = replace(aside, reasons=tuple(words.get(text, text) for text in aside.reasons))
     first = _first_of_each(columns["id"])
     if not first.all():
         aside = aside.with_more(columns["line"][~first], columns["id"][~first], REASONS[kernel.DUPLICATE])

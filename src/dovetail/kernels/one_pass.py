@@ -9,7 +9,7 @@ from typing import Any
 
 from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.machine.capacity import fits_now, fits_plan, open_plan, release, reserve, start
+from dovetail.kernels.machine.capacity import fits_again, fits_now, happen, open_plan, release, reserve_again, start
 from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.state import (
     CORRECTED,
@@ -30,6 +30,7 @@ from dovetail.kernels.state import (
 def step(rule: Any, cap: Any, run: Run, now: int) -> int:
     """Build the machine's state and decide. Returns how many jobs start; they are the first in the STARTED list."""
     info = run.info
+    happen(cap, now)
     for i in range(info[RUNNING]):
         _occupy(cap, run, run.lists[END_JOB, i], now)
     for i in range(info[ENDED]):
@@ -42,9 +43,9 @@ def step(rule: Any, cap: Any, run: Run, now: int) -> int:
     for i in range(info[WAITING]):
         job = run.lists[QUEUE, i]
         at = run.jobs[PROMISED_LAST, job]
-        if at >= now and fits_plan(cap, job, at, run.jobs[ESTIMATE, job]):
-            reserve(cap, job, at, run.jobs[ESTIMATE, job])
-        elif at >= now:  # somebody started later than was planned, and is in the way
+        if at >= now and fits_again(cap, job, at, run.jobs[ESTIMATE, job]):
+            reserve_again(cap, job, at, run.jobs[ESTIMATE, job])
+        elif at >= now:  # somebody started later than was planned, or an outage is in the way
             info[CORRECTED] = 1
     for i in range(info[ENDED]):
         job = run.lists[NEWS_LIST, i]

@@ -12,7 +12,7 @@ from dovetail.arrays import NEVER
 from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.heap import pop, push
 from dovetail.kernels.learners.learner import Learner, correct, learn
-from dovetail.kernels.machine.capacity import release, room, start
+from dovetail.kernels.machine.capacity import happen, next_event, release, room, start
 from dovetail.kernels.passes.order import GIVEN_PER_PASS
 from dovetail.kernels.passes.rule import decide
 from dovetail.kernels.queue import dequeue, enqueue
@@ -70,7 +70,7 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
     info = run.info
     while True:
         if info[PHASE] == BETWEEN:
-            now = _next_moment(run, rule)
+            now = _next_moment(cap, run, rule)
             if now == NEVER:
                 return DONE
             if now > until:
@@ -86,6 +86,7 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
                     return LONG_QUEUE
             info[NOW] = now
             _ends(cap, run, now)
+            happen(cap, now)
             _arrivals(run, now)
             learn(learner, run)
             correct(learner, cap, run, now)
@@ -114,6 +115,7 @@ def occupy(cap: Any, run: Run, now: int) -> None:
     """Let the jobs that are listed as running have their place on an idle machine."""
     info = run.info
     info[DUE] = NEVER
+    happen(cap, now)
     for i in range(info[RUNNING]):
         job = run.lists[END_JOB, i]
         start(cap, job, now, run.jobs[START, job] + run.jobs[ESTIMATE, job])
@@ -121,8 +123,9 @@ def occupy(cap: Any, run: Run, now: int) -> None:
 
 
 @inner
-def _next_moment(run: Run, rule: Any) -> int:
-    """The next instant at which a job arrives or ends, or a periodic pass is due; NEVER if nothing will happen."""
+def _next_moment(cap: Any, run: Run, rule: Any) -> int:
+    """The next instant at which a job arrives or ends, the machine changes while jobs wait, or a periodic pass is due;
+    NEVER if nothing will happen."""
     info = run.info
     feedback = run.links.shape[1] > 0
     last = min(run.jobs.shape[1], info[LAST])
@@ -137,6 +140,8 @@ def _next_moment(run: Run, rule: Any) -> int:
         at = min(at, run.held[0, 0])
     if info[WAKE] > info[NOW]:
         at = min(at, info[WAKE])
+    if info[WAITING] > 0:
+        at = min(at, next_event(cap))
     if rule.common.every_s > 0 and info[WAITING] > 0:
         tick = (info[NOW] // rule.common.every_s + 1) * rule.common.every_s
         at = min(at, tick)

@@ -41,6 +41,23 @@ class Typical:
     kinds: int
 
 
+@dataclass(frozen=True)
+class Outage:
+    """Time in which nodes are not to be had: down, drained, or kept for some jobs.
+
+    From `begin` until before `end` no job starts on `nodes`, and none that would not end by `begin`, by its estimate,
+    starts there before. What runs there all the same may end. Policies know of it from `known` on, at `begin` at the
+    latest. `only`: the name of a reservation, whose jobs may use the nodes all the same.
+    """
+
+    nodes: tuple[int, ...]
+    begin: int
+    end: int
+    """NEVER: no end is known. A replay wants one."""
+    only: str = ""
+    known: int = 0
+
+
 MOST_MW: Final = 10**9
 """Milliwatts of a processor: with a billion processors sums still fit into 64 bits."""
 
@@ -72,6 +89,7 @@ class Cluster:
     `resources` are the names of what a node has; the first is "cores". `shared` is the one of them whose pieces jobs
     may share in thousandths: each piece is a device, and a share is of one device. Empty: none. `typical` are the jobs
     that the cluster is there for: what is free and of no use to them is fragmented. `cap`: what all may draw together.
+    `outages` are when which nodes are not to be had; `reservations` the names in them, by number.
     """
 
     processors: int
@@ -80,11 +98,17 @@ class Cluster:
     shared: str = ""
     typical: tuple[Typical, ...] = ()
     cap: PowerCap | None = None
+    outages: tuple[Outage, ...] = ()
+    reservations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        named = dict.fromkeys((*self.reservations, *(one.only for one in self.outages if one.only)))
+        object.__setattr__(self, "reservations", tuple(named))
         if self.processors < 1:
             raise ValueError(f"a cluster has at least 1 processor, got {self.processors}")
         if not self.kinds:
+            if self.outages:
+                raise ValueError("outages are of nodes, and the cluster has none")
             return
         if self.resources[:1] != ("cores",) or len(set(self.resources)) < len(self.resources):
             raise ValueError(f"the resources of nodes are different, and the first is cores; got {self.resources}")
@@ -95,6 +119,12 @@ class Cluster:
                 raise ValueError(f"{kind}: a kind is at least one node, and has {self.resources}, none below 0")
             if self.shared and kind.capacity[self.shared_at] > MOST_DEVICES:
                 raise ValueError(f"kind {kind.name!r}: a node has at most {MOST_DEVICES} {self.shared} that are shared")
+        for one in self.outages:
+            if not one.nodes or min(one.nodes) < 0 or max(one.nodes) >= self.nodes or not 0 <= one.begin < one.end:
+                raise ValueError(
+                    f"an outage has some of the nodes 0 to {self.nodes - 1:,}, and ends after it begins, from 0 s on;"
+                    f" got {list(one.nodes[:3])}... from {one.begin} to {one.end}"
+                )
         total = sum(kind.count * kind.capacity[0] for kind in self.kinds)
         if total != self.processors:
             raise ValueError(f"the nodes have {total} cores, and the cluster {self.processors} processors")
@@ -133,6 +163,16 @@ class Cluster:
             for name in kind.features:
                 found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
         return found
+
+    @cached_property
+    def out(self) -> Ints:
+        """The outages node by node, a column each: node, begin, end, number of the reservation (-1: none), known."""
+        rows = [
+            (node, one.begin, one.end, self.reservations.index(one.only) if one.only else -1, one.known)
+            for one in self.outages
+            for node in dict.fromkeys(one.nodes)
+        ]
+        return np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 5).T)
 
     @property
     def shared_at(self) -> int:

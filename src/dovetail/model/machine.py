@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.arrays import Ints
-from dovetail.kernels.machine.nodes import Nodes, new_nodes
+from dovetail.kernels.machine.nodes import LEAVE, Nodes, new_nodes
 from dovetail.kernels.machine.placement import BEST_FIT, CONSOLIDATE, FIRST_FIT, GRADIENT, SCARCE, WORST_FIT
 from dovetail.kernels.machine.processors import Counted, new_counted
 from dovetail.model.cluster import Cluster
@@ -51,6 +51,17 @@ def new_machine(
     kinds = range(len(cluster.kinds))
     rows = [[one.kinds >> k & 1 > 0 for k in kinds] for one in known]
     sets = np.concatenate([requests.sets, np.array(rows, bool).reshape(-1, len(kinds))])
+    vectors, outages, leave = cluster.vectors, cluster.out, 0
+    if outages.shape[1]:
+        # One more resource: leave to be on a node. And one for each reservation, for its jobs.
+        leave, plain = 1 + len(cluster.reservations), len(cluster.resources)
+        vectors = np.insert(vectors, [plain] * leave, LEAVE, axis=1)
+        given = np.zeros((len(columns[0]), leave), np.int64)
+        given[np.arange(len(requests.units)), 1 + requests.reservation] = 1
+        columns = (*columns[:-1], np.hstack([columns[-1], given]))
+        outages = outages.copy()
+        outages[3] = np.where(outages[3] >= 0, plain + 1 + outages[3], -1)
     return new_nodes(
-        cluster.kind_of, cluster.vectors, cluster.shared_at, columns, sets, parts, PLACES[place], jobs, foresight
-    )
+        cluster.kind_of, np.ascontiguousarray(vectors), cluster.shared_at, columns, sets, parts, PLACES[place], jobs,
+        foresight, leave, outages,
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.arrays import Ints, Mask
+from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import SettingError
 from dovetail.model.cluster import WHOLE, Cluster, Typical
 from dovetail.model.workload import UNIT, Workload
@@ -25,6 +25,7 @@ class Requests:
     `need[job, r]` is what a unit takes of resource r of the cluster. Where a resource is shared, it is a number of
     devices, and `share` is how many thousandths the unit takes of each. `per_node`: most units on one node; 0: as many
     as fit. `exclusive`: 1 if a unit takes all of its node. `among`: the row of `sets` that says which kinds will do.
+    `reservation`: the number of the cluster's reservation that the job may use; -1: none.
     """
 
     units: Ints
@@ -34,6 +35,7 @@ class Requests:
     exclusive: Ints
     among: Ints
     sets: Mask
+    reservation: Ints
 
     def taken(
         self, job: int | Ints, cluster: Cluster, nodes: Sequence[int] | Ints, devices: Sequence[int] | Ints
@@ -68,7 +70,7 @@ class Requests:
 
     def of(self, jobs: Ints) -> Requests:
         """What these jobs ask for, in their order."""
-        rows = ("units", "need", "share", "per_node", "exclusive", "among")
+        rows = ("units", "need", "share", "per_node", "exclusive", "among", "reservation")
         return replace(self, **{name: getattr(self, name)[jobs] for name in rows})
 
     @cached_property
@@ -79,7 +81,7 @@ class Requests:
 
 def joined(one: Requests, other: Requests) -> Requests:
     """What the jobs of one ask for, then those of the other."""
-    rows = ("units", "need", "share", "per_node", "exclusive")
+    rows = ("units", "need", "share", "per_node", "exclusive", "reservation")
     both = {name: np.concatenate([getattr(one, name), getattr(other, name)]) for name in rows}
     among = np.concatenate([one.among, len(one.sets) + other.among])
     return Requests(**both, among=among, sets=np.concatenate([one.sets, other.sets]))
@@ -108,8 +110,8 @@ class Placement:
 def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     """What the jobs of a workload ask of the nodes of a cluster.
 
-    Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `gpu_share`. Without `units`, every processor
-    of a job is a unit of one core that may run anywhere.
+    Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`. Without `units`,
+    every processor of a job is a unit of one core that may run anywhere.
     """
     names = [f"{UNIT}{resource}" for resource in cluster.resources]
     unknown = [name for name in workload.columns if name.startswith(UNIT) and name not in names]
@@ -131,8 +133,16 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     return Requests(
         np.asarray(units, np.int64), np.ascontiguousarray(need), np.where(share > 0, share, WHOLE),
         np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1),
-        among.reshape(-1)[which.reshape(-1)], np.ascontiguousarray(rows[:, ::-1]),
+        among.reshape(-1)[which.reshape(-1)], np.ascontiguousarray(rows[:, ::-1]), _reservations(workload, cluster),
     )  # fmt: skip
+
+
+def _reservations(workload: Workload, cluster: Cluster) -> Ints:
+    """The number of each job's reservation among those of the cluster; -1: it has none there."""
+    asked, which = np.unique(workload.get("reservation"), return_inverse=True)
+    names = [workload.called("reservation", one) if one >= 0 else "" for one in asked.tolist()]
+    number = {name: r for r, name in enumerate(cluster.reservations)}
+    return np.array([number.get(name, -1) for name in names], np.int64)[which.reshape(-1)]
 
 
 def fit_idle(cluster: Cluster, asked: Requests) -> Mask:
@@ -141,13 +151,18 @@ def fit_idle(cluster: Cluster, asked: Requests) -> Mask:
 
 
 def room_idle(cluster: Cluster, asked: Requests) -> Ints:
-    """How many units of each job the idle nodes of all kinds that will do hold; of each node no more than it has."""
+    """How many units of each job the idle nodes of all kinds that will do hold; of each node no more than it has. A
+    node that is out and whose end is not known has room for none."""
     room = np.zeros(len(asked.units), np.int64)
     alike, which = np.unique(cluster.capacity, axis=0, return_inverse=True)
-    count = np.array([kind.count for kind in cluster.kinds])
-    for i, capacity in enumerate(alike):
-        nodes = asked.sets @ np.where(which.reshape(-1) == i, count, 0)
-        room += nodes[asked.among] * _most(cluster, asked, capacity.tolist())
+    node, _, end, leaves, _ = cluster.out
+    for named in np.unique(asked.reservation).tolist():
+        gone = np.unique(node[(end >= NEVER) & ((leaves != named) | (leaves < 0))])
+        count = np.bincount(np.delete(cluster.kind_of, gone), minlength=len(cluster.kinds))
+        jobs = asked.reservation == named
+        for i, capacity in enumerate(alike):
+            nodes = asked.sets @ np.where(which.reshape(-1) == i, count, 0)
+            room[jobs] += (nodes[asked.among] * _most(cluster, asked, capacity.tolist()))[jobs]
     return room
 
 

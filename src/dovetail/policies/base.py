@@ -30,12 +30,15 @@ CIRCUMSTANCES: Final = {
     "every": "with passes at fixed intervals",
     "cap": "under a power cap",
     "charge": "with decisions that take time",
+    "outages": "with outages",
 }
 """What a policy may declare that it cannot do (`Policy.cannot`)."""
 
-NO_PLACE: Final = "choose a list policy (easy, list-saf, ...) or a planner without promises (plan-af, ...)"
-KEEPS_PLAN: Final = f"keeps a plan from pass to pass, which is not there yet on nodes: {NO_PLACE}"
-COUNTS: Final = f"counts processors and cannot place jobs on nodes: {NO_PLACE}"
+COUNTS: Final = (
+    "counts processors and cannot place jobs on nodes: choose a list policy (easy, list-saf, ...) or a planner"
+    " (plan-af, ...)"
+)
+BLIND: Final = "does not look at outages: choose a list policy (easy, list-saf, ...) or a planner (plan-af, ...)"
 NO_CAP: Final = "keeps no power cap: that is kept on a machine that counts processors, by lists and planners"
 
 PLACE: Final[Kind] = choice(*PLACES)
@@ -202,6 +205,8 @@ class RulePolicy(Policy):
     place: str = "best"
     holds: ClassVar[str] = "there is room for it now, which is kept for jobs before it"
     """Why a job waits that would fit now."""
+    stands: ClassVar[int] = -1
+    """The row of a run that says where waiting jobs stand in a plan that is kept; -1: none is."""
 
     @abstractmethod
     def rule(self, asked: Asked = AS_USUAL) -> Any: ...
@@ -269,8 +274,13 @@ class RulePolicy(Policy):
         plan = replace(self.answer(state, run, starts), reasons=_why(state, cap, run, starts, self.holds))
         if not isinstance(cap, Nodes):
             return plan
+        at = dict.fromkeys(starts.tolist(), cap.placed)
+        if self.keeps_promises and self.stands >= 0:  # later passes are to find them where they stand
+            planned = np.flatnonzero(run.jobs[self.stands, : len(state.waiting)] >= 0)
+            at = dict.fromkeys(planned.tolist(), cap.pick) | at
         node, devices = (
-            {int(here[i]): row[cap.first[i] : cap.first[i + 1]].tolist() for i in starts.tolist()} for row in cap.placed
+            {int(here[i]): rows[r, cap.first[i] : cap.first[i + 1]].tolist() for i, rows in at.items()}
+            for r in range(2)
         )
         return replace(plan, nodes=node, devices=devices)
 
@@ -332,6 +342,10 @@ def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
         for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
             job = int(here[i])
             cap.hold(i, state.now, state.nodes[job], state.devices[job])
+        stood = state.standing
+        for i, job in enumerate(state.waiting.tolist() if stood.nodes else ()):
+            if job in stood.nodes:
+                cap.stand(i, stood.nodes[job], stood.devices.get(job, [0] * len(stood.nodes[job])))
     return cap
 
 

@@ -15,12 +15,12 @@ from dovetail.model.state import State
 from dovetail.names import choice, setting
 from dovetail.policies.base import (
     AS_USUAL,
-    KEEPS_PLAN,
     Asked,
     Policy,
     RulePolicy,
     counted,
     depth_setting,
+    place_setting,
     unplanned,
     wake_of,
     written,
@@ -39,10 +39,11 @@ class Conservative(RulePolicy):
 
     sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*SWEEPS))
     depth: int | str = depth_setting()
+    place: str = place_setting()
     name: str = "conservative"
     keeps_promises = True
+    stands: ClassVar[int] = layout.PROMISED_LAST
     cannot: ClassVar[Mapping[str, str]] = {
-        "nodes": KEEPS_PLAN,
         "every": "promises starts to the second: it cannot run with --every",
     }
 
@@ -51,7 +52,7 @@ class Conservative(RulePolicy):
         return "depth=1000" if self.depth == "all" else ""
 
     def rule(self, asked: Asked = AS_USUAL) -> ConservativeRule:
-        groups = self.depth == "all" and asked.bounded and self.sweep != "by-start"
+        groups = self.depth == "all" and asked.bounded and self.sweep != "by-start" and not asked.nodes
         common = self.common(asked, CODES["fcfs"], groups=groups)
         return ConservativeRule(common, SWEEPS[self.sweep], asked.bounded, counted(self.depth))
 

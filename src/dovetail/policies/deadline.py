@@ -16,13 +16,13 @@ from dovetail.model.state import State
 from dovetail.names import choice, setting, yes_or_no
 from dovetail.policies.base import (
     AS_USUAL,
-    KEEPS_PLAN,
     Asked,
     Policy,
     RulePolicy,
     agreed,
     counted,
     depth_setting,
+    place_setting,
     unplanned,
     wake_of,
 )
@@ -39,11 +39,12 @@ class DeadlineBackfilling(RulePolicy):
     sweep: str = setting("once", "how the plan is compressed when a job has ended", choice(*_SWEEPS))
     depth: int | str = depth_setting()
     """Counts jobs without a deadline; one with a deadline is always answered on arrival."""
+    place: str = place_setting()
     name: str = "dbf"
     keeps_promises = True
+    stands: ClassVar[int] = layout.PROMISED_LAST
     makes_offers: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = {
-        "nodes": KEEPS_PLAN,
         "every": "promises starts to the second: it cannot run with --every",
     }
 
@@ -52,7 +53,8 @@ class DeadlineBackfilling(RulePolicy):
         return "depth=1000" if self.depth == "all" else ""
 
     def rule(self, asked: Asked = AS_USUAL) -> DeadlineRule:
-        common = self.common(asked, CODES["fcfs"], groups=self.depth == "all" and asked.bounded)
+        groups = self.depth == "all" and asked.bounded and not asked.nodes
+        common = self.common(asked, CODES["fcfs"], groups=groups)
         return DeadlineRule(common, self.guard, SWEEPS[self.sweep], asked.bounded, counted(self.depth))
 
     def remembered(self, standing: Plan) -> Mapping[int, int]:

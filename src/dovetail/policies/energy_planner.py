@@ -23,14 +23,14 @@ from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import choice, duration, number, setting
 from dovetail.optimize.window.terms import COLD, DECODES, HEAT, HOT, WINDOW, check_heat
-from dovetail.policies.base import AS_USUAL, KEEPS_PLAN, Asked, Policy, RulePolicy, wake_of, written
+from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, wake_of, written
 from dovetail.units import DAY_S
 
 MONEY: Final = ("profit", "cost", "carbon")
 """Objectives that are amounts of money or carbon."""
 MOST_PRICE: Final = 1e12
 YEAR_S: Final = 365 * DAY_S
-PLANS_AHEAD: Final = {"nodes": KEEPS_PLAN, "every": "plans starts to the second: it cannot run with --every"}
+PLANS_AHEAD: Final = {"every": "plans starts to the second: it cannot run with --every"}
 """What policies that wait for cheap hours cannot do."""
 
 

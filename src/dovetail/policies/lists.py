@@ -18,7 +18,7 @@ from dovetail.kernels.passes.slack import SlackRule
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import Kind, choice, duration, in_file, load, number, setting
-from dovetail.policies.base import AS_USUAL, NO_PLACE, Asked, Policy, RulePolicy, place_setting, written
+from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, place_setting, written
 from dovetail.units import MOST_SECONDS
 
 ORDERS: Final = tuple(name for name in CODES if not name.startswith("given"))
@@ -90,11 +90,6 @@ class ListPolicy(RulePolicy):
     def keeps_promises(self) -> bool:
         """A relaxed reservation is measured from the first one that the job had."""
         return bool(self.relax or self.slack)
-
-    @property
-    def cannot(self) -> Mapping[str, str]:
-        pushes = f"pushes reservations back, which is not there yet on nodes: {NO_PLACE}"
-        return {"nodes": pushes} if self.keeps_promises else {}
 
     @property
     def shorter(self) -> str:

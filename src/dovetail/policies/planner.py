@@ -32,7 +32,6 @@ from dovetail.optimize.window.terms import (
 )  # fmt: skip
 from dovetail.policies.base import (
     AS_USUAL,
-    KEEPS_PLAN,
     Asked,
     Policy,
     RulePolicy,
@@ -109,6 +108,7 @@ class Planner(RulePolicy):
         check_heat(self.hot, self.cold)
 
     holds: ClassVar[str] = "there is room for it now; the plan gives it to others first"
+    stands: ClassVar[int] = layout.PLACE
 
     @property
     def keeps_promises(self) -> bool:
@@ -117,7 +117,7 @@ class Planner(RulePolicy):
     @property
     def cannot(self) -> Mapping[str, str]:
         second = "promises starts to the second: it cannot run with --every"
-        return {"nodes": KEEPS_PLAN, "every": second} if self.keeps_promises else {}
+        return {"every": second} if self.keeps_promises else {}
 
     @property
     def shorter(self) -> str:

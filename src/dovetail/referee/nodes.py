@@ -40,12 +40,33 @@ def check_units(cluster: Cluster, asked: Requests, units: Units, verb: str) -> I
     """All rules that these units break. Every node is one of the cluster's."""
     if not len(units.job):
         return
-    yield from _kinds(cluster, asked, units, verb)
-    yield from _devices(cluster, asked, units, verb)
+    yield from check_places(cluster, asked, units, verb)
     pairs = _Pairs(cluster, asked, units)
-    yield from pairs.crowded(verb)
     yield from pairs.intruded(verb)
     yield from pairs.overfull(verb)
+
+
+def check_places(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:
+    """The rules that units break by themselves, whatever else is there."""
+    yield from _kinds(cluster, asked, units, verb)
+    yield from _devices(cluster, asked, units, verb)
+    yield from _Pairs(cluster, asked, units).crowded(verb)
+
+
+def check_outages(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:
+    """No unit begins on a node that is out, or that is known to be out before the unit would have ended: `end` is by
+    estimates. Who has the reservation may."""
+    in_turn = np.argsort(units.node, kind="stable")
+    for node, begin, end, leaves, known in cluster.out.T.tolist():
+        first, last = np.searchsorted(units.node[in_turn], [node, node + 1])
+        rows = in_turn[first:last]
+        there = (units.begin[rows] < end) & (units.end[rows] > begin) & (units.begin[rows] >= min(known, begin))
+        if leaves >= 0:
+            there &= asked.reservation[units.job[rows]] != leaves
+        for row in first_of_each(units, np.isin(np.arange(len(units.job)), rows[there])) if there.any() else ():
+            job, at, until = int(units.job[row]), int(units.begin[row]), int(units.end[row])
+            words = f"{verb} at {at} on node {node}, until {until} by its estimate; it is out from {begin} to {end}"
+            yield Violation("outage", job, at, words)
 
 
 def first_of_each(units: Units, flags: Flags) -> list[int]:

@@ -11,7 +11,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.referee.nodes import Units, check_units, has_of
+from dovetail.referee.nodes import Units, check_outages, check_units, has_of
 from dovetail.referee.violation import Violation, overfull
 
 Held = Mapping[int, Sequence[int]]
@@ -23,7 +23,8 @@ def check_plan(state: State, plan: Plan, *, deadlines: bool = False) -> list[Vio
 
     Starts are waiting jobs, each once; promised starts lie at or after now; running jobs until their expected
     ends, starts and promises together never exceed the capacity (what is free plus what runs). Where nodes are known,
-    starts have nodes with room for them beside what runs, and promises are within all cores. Jobs with an accepted
+    starts have nodes with room for them beside what runs, and so have promises whose nodes the plan names; the others
+    are within all cores. Jobs with an accepted
     deadline count with their expected starts. Ask for `deadlines` where estimates are upper bounds: those that
     were accepted stay so, and are kept.
     """
@@ -56,8 +57,9 @@ def check_plan(state: State, plan: Plan, *, deadlines: bool = False) -> list[Vio
     cluster, asked = state.cluster, state.requests
     if cluster is None or asked is None or not cluster.kinds:
         return [*found, *_plan_capacity(state, at)]
-    nodes = {job: plan.nodes.get(job, ()) for job in plan.starts if job in waiting}
-    found.extend(_plan_nodes(state, cluster, asked, nodes, plan.devices))
+    starts = set(plan.starts)
+    nodes = {job: plan.nodes.get(job, ()) for job in at if job in starts or job in plan.nodes}
+    found.extend(_plan_nodes(state, cluster, asked, nodes, plan.devices, at))
     return [*found, *_plan_cores(state, cluster, asked, nodes, at)]
 
 
@@ -86,13 +88,15 @@ def _plan_capacity(state: State, at: dict[int, int]) -> Iterator[Violation]:
     yield from overfull(jobs, begin, end, state.size[jobs], capacity, "is planned")
 
 
-def _plan_nodes(state: State, cluster: Cluster, asked: Requests, nodes: Held, devices_of: Held) -> Iterator[Violation]:
-    """Every unit that starts has a node, and every node has room for what runs on it and what starts on it."""
-    held: list[tuple[int, Ints, Ints, int]] = []
+def _plan_nodes(
+    state: State, cluster: Cluster, asked: Requests, nodes: Held, devices_of: Held, at: Mapping[int, int]
+) -> Iterator[Violation]:
+    """Every unit that starts has a node, and every node has room for what runs on it and what is to start on it."""
+    held: list[tuple[int, Ints, Ints, int, int]] = []
     for job in state.running.tolist():
         node = np.asarray(state.nodes[job], np.int64)
         devices = np.asarray(state.devices.get(job, np.zeros(len(node))), np.int64)
-        held.append((job, node, devices, state.expected_end(job)))
+        held.append((job, node, devices, state.now, state.expected_end(job)))
     for job, given in nodes.items():
         node, units = np.asarray(given, np.int64), int(asked.units[job])
         devices = np.asarray(devices_of.get(job, np.zeros(units)), np.int64)
@@ -102,17 +106,19 @@ def _plan_nodes(state: State, cluster: Cluster, asked: Requests, nodes: Held, de
         elif len(devices) != units:
             yield Violation("devices", job, state.now, f"is given {len(devices)} sets of devices for {units} units")
         else:
-            held.append((job, node, devices, state.now + int(state.estimate[job])))
+            held.append((job, node, devices, at[job], at[job] + int(state.estimate[job])))
     if held:
-        counts = [len(node) for _, node, _, _ in held]
+        counts = [len(node) for _, node, *_ in held]
         rows = Units(
             job=np.repeat([job for job, *_ in held], counts),
-            node=np.concatenate([node for _, node, _, _ in held]),
-            devices=np.concatenate([devices for _, _, devices, _ in held]),
-            begin=np.full(sum(counts), state.now, np.int64),
+            node=np.concatenate([node for _, node, *_ in held]),
+            devices=np.concatenate([devices for _, _, devices, *_ in held]),
+            begin=np.repeat([begin for *_, begin, _ in held], counts),
             end=np.repeat([end for *_, end in held], counts),
         )
         yield from check_units(cluster, asked, rows, "is planned")
+        starts = rows.where(~np.isin(rows.job, state.running))
+        yield from check_outages(cluster, asked, starts, "is planned")
 
 
 def _plan_cores(

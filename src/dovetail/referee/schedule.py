@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -12,7 +13,7 @@ from dovetail.model.cluster import PowerCap
 from dovetail.model.requests import Requests, fit_idle, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
-from dovetail.referee.nodes import Units, check_units, first_of_each
+from dovetail.referee.nodes import Units, check_outages, check_units, first_of_each
 from dovetail.referee.violation import Flags, RefereeError, Violation, broken, overfull
 
 
@@ -142,6 +143,10 @@ def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
     for row in first_of_each(units, ~started[job] & (placement.node != -1)):
         yield Violation(rule, int(job[row]), -1, f"never started, and has node {units.node[row]}")
     yield from check_units(cluster, asked, units.where(started[job] & there), "started")
+    if cluster.outages:
+        length = schedule.said if len(schedule.said) else schedule.workload.limit
+        expected = replace(units, end=units.begin + length[job])
+        yield from check_outages(cluster, asked, expected.where(started[job] & there), "started")
 
 
 def _promises(schedule: Schedule) -> Iterator[Violation]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.arrays import Ints, Mask
+from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import StateError
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
-from dovetail.referee.nodes import Units, check_units
+from dovetail.referee.nodes import Units, check_places, check_units
 
 LATEST = 1 << 59
 """No instant is later, and no time longer."""
@@ -124,28 +124,47 @@ def _check_nodes(state: State, cluster: Cluster, ran: Ints) -> None:
     if asked is None:
         raise StateError("the cluster has nodes: `requests` must say what jobs ask of them")
     n, width = len(state.submit), len(cluster.resources)
-    for name in ("units", "share", "per_node", "exclusive", "among", "need"):
+    for name in ("units", "share", "per_node", "exclusive", "among", "reservation", "need"):
         values, shape = getattr(asked, name), (n, width) if name == "need" else (n,)
         if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.shape != shape:
             raise StateError(f"requests.{name}: must be whole numbers in 64 bits, of the shape {shape}")
     if asked.sets.dtype != bool or asked.sets.ndim != 2 or asked.sets.shape[1] != len(cluster.kinds):
         raise StateError(f"requests.sets must say of each set and of {len(cluster.kinds)} kinds whether they are in it")
+    if _outside(asked.reservation, -1, len(cluster.reservations) - 1).any():
+        raise StateError(f"requests.reservation: must be from -1 (none) to {len(cluster.reservations) - 1}")
+    for one in cluster.outages:
+        if one.begin > LATEST or (one.end > LATEST and (one.end < NEVER or one.begin > state.now)):
+            raise StateError(
+                f"an outage begins at {one.begin} and ends at {one.end}: times are at most {LATEST:,} s, and only one"
+                f" that has begun may have no known end ({NEVER})"
+            )
     if state.processors != cluster.processors:
         raise StateError(f"processors={state.processors:,}: the cluster has {cluster.processors:,}")
     here = np.concatenate([state.waiting, ran])
     for words, these in asked.wrong(here).items():
         _refuse(here, these, words)
-    if not len(ran):
-        _check_free(state, cluster.processors)
-        return
-    node, devices = (_held(getattr(state, what), what, ran, asked) for what in ("nodes", "devices"))
-    job, nodes = np.repeat(ran, asked.units[ran]), cluster.nodes
-    _refuse(job, (node < 0) | (node >= nodes), f"is on a node that is not there: they go from 0 to {nodes - 1:,}")
-    always = np.full(len(job), state.now + 1)
-    for wrong in check_units(cluster, asked, Units(job, node, devices, always - 1, always), "runs"):
+    stood = state.waiting[np.isin(state.waiting, list(state.standing.nodes))]
+    none = {job: [0] * int(asked.units[job]) for job in stood.tolist()}
+    planned = _units(state, cluster, stood, state.standing.nodes, {**none, **state.standing.devices})
+    for wrong in check_places(cluster, asked, planned, "was planned") if len(stood) else ():
         raise StateError(f"job {wrong.job} {wrong.detail}")
-    cores = asked.taken(job, cluster, node, devices)[:, 0]
-    _check_free(state, cluster.processors - int(cores[np.isin(job, state.running)].sum()))
+    units = _units(state, cluster, ran, state.nodes, state.devices)
+    for wrong in check_units(cluster, asked, units, "runs"):
+        raise StateError(f"job {wrong.job} {wrong.detail}")
+    cores = asked.taken(units.job, cluster, units.node, units.devices)[:, 0]
+    _check_free(state, cluster.processors - int(cores[np.isin(units.job, state.running)].sum()))
+
+
+def _units(state: State, cluster: Cluster, jobs: Ints, nodes: Mapping[int, Any], devices: Mapping[int, Any]) -> Units:
+    """The units of these jobs, at this instant."""
+    asked = state.requests
+    if asked is None or not len(jobs):
+        return Units(*(np.empty(0, np.int64) for _ in range(5)))
+    node, mask = _held(nodes, "nodes", jobs, asked), _held(devices, "devices", jobs, asked)
+    job, last = np.repeat(jobs, asked.units[jobs]), cluster.nodes - 1
+    _refuse(job, (node < 0) | (node > last), f"is on a node that is not there: they go from 0 to {last:,}")
+    always = np.full(len(job), state.now + 1)
+    return Units(job, node, mask, always - 1, always)
 
 
 def _check_free(state: State, free: int) -> None:

@@ -29,7 +29,7 @@ from dovetail.files import beside, folder
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.sealed import is_whole, write_sealed
 from dovetail.io.streams import polars_failures
-from dovetail.model.cluster import Cluster, NodeKind
+from dovetail.model.cluster import Cluster, NodeKind, Outage
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import SetAside, Workload
@@ -254,6 +254,9 @@ def _read(path: Path) -> Workload:
     return read_parquet(path)
 
 
+_OUTAGE: Final = ("nodes", "begin", "end", "only", "known")
+
+
 def nodes_of(cluster: Cluster) -> dict[str, Any]:
     """The nodes of a cluster as plain values."""
     return {key: value for key, value in asdict(cluster).items() if key != "processors"}
@@ -277,7 +280,12 @@ def cluster_of(processors: int, text: str) -> Cluster:
             )
             for kind in said["kinds"]
         )  # fmt: skip
-        return Cluster(processors, tuple(map(str, said["resources"])), kinds, str(said["shared"]))
+        outages = tuple(
+            Outage(tuple(map(int, nodes)), int(begin), int(end), str(only), int(known))
+            for nodes, begin, end, only, known in (map(one.__getitem__, _OUTAGE) for one in said.get("outages", ()))
+        )
+        resources = tuple(map(str, said["resources"]))
+        return Cluster(processors, resources, kinds, str(said["shared"]), outages=outages)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DovetailError(f"the nodes of a run are damaged: {error!r}; delete it and run the study again") from error
 

@@ -13,7 +13,7 @@ import numpy as np
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 
-PEOPLE: Final = ("user", "group", "name")
+PEOPLE: Final = ("user", "group", "name", "reservation")
 """Columns that say who somebody is, or what a person wrote."""
 PLACES: Final = ("queue", "partition", "feature", "descriptor")
 """Columns that say what the machine is: they stay."""

@@ -45,6 +45,7 @@ def state_of(
     requests = Requests(
         column("units", 1), np.array([job.get("need", (1, 1, 0)) for job in jobs], np.int64), column("share", 1000),
         column("per_node", 0), column("exclusive", 0), ints(*range(len(jobs))), will_do,
+        column("reservation", -1),
     )  # fmt: skip
     waiting = ints(*(i for i in range(len(jobs)) if i not in held))
     taken = int(sum(requests.taken(job, cluster, at, [0] * len(at))[:, 0].sum() for job, at in held.items()))

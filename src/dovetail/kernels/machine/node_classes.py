@@ -189,12 +189,46 @@ def class_of(fleet: Ints, kind: int, seg: int, now: int) -> int:
 
 
 @inner
+def forget_past(fleet: Ints, now: int) -> None:
+    """Take what has passed off all timelines, so that those on which nothing changes stay short too."""
+    for kind in range(fleet[AT_NODES] - HEADS):
+        home = fleet[HEADS + kind]
+        while home >= 0:
+            first = fleet[home + FIRST]
+            seg = current(fleet, first, now)
+            if seg != first:
+                last = first
+                while fleet[last + NEXT] != seg:
+                    last = fleet[last + NEXT]
+                fleet[last + NEXT] = -1
+                _drop_segments(fleet, first)
+                _out_of_table(fleet, home)
+                code = _hash(fleet, seg)
+                slot = fleet[AT_TABLE] + (code + kind) % fleet[TABLE]
+                fleet[home + FIRST], fleet[home + HASH], fleet[home + CHAIN] = seg, code, fleet[slot]
+                fleet[slot] = home
+            home = fleet[home + AFTER]
+
+
+@inner
 def class_with(fleet: Ints, kind: int, vector: Ints) -> int:
     """The class of this kind on whose nodes just so much is free, now and for ever."""
     seg = _new_segment(fleet, ZERO)
     for w in range(fleet[WIDTH]):
         fleet[seg + VALUES + w] = vector[w]
     return class_of(fleet, kind, seg, ZERO)
+
+
+@inner
+def _out_of_table(fleet: Ints, home: int) -> None:
+    slot = fleet[AT_TABLE] + (fleet[home + HASH] + fleet[home + KIND]) % fleet[TABLE]
+    if fleet[slot] == home:
+        fleet[slot] = fleet[home + CHAIN]
+        return
+    other = fleet[slot]
+    while fleet[other + CHAIN] != home:
+        other = fleet[other + CHAIN]
+    fleet[other + CHAIN] = fleet[home + CHAIN]
 
 
 @inner
@@ -208,14 +242,7 @@ def _drop_class(fleet: Ints, home: int) -> None:
         fleet[HEADS + kind] = after
     if after >= 0:
         fleet[after + BEFORE] = before
-    slot = fleet[AT_TABLE] + (fleet[home + HASH] + kind) % fleet[TABLE]
-    if fleet[slot] == home:
-        fleet[slot] = fleet[home + CHAIN]
-    else:
-        other = fleet[slot]
-        while fleet[other + CHAIN] != home:
-            other = fleet[other + CHAIN]
-        fleet[other + CHAIN] = fleet[home + CHAIN]
+    _out_of_table(fleet, home)
     _drop_segments(fleet, fleet[home + FIRST])
     fleet[home + CHAIN] = fleet[CLASS_FREE]
     fleet[CLASS_FREE] = home

@@ -2,6 +2,9 @@
 
 A vector is what is free on a node: one number per resource, then one per device of the shared resource (whose own
 number is 0). A job's row may also be that of a typical job (`Nodes.types`), of which fragmentation is measured.
+
+Where there are outages, the last resources are leave to be on a node (`PLAIN` and on): each unit needs 1 of one of
+them, and an outage takes them away.
 """
 
 from __future__ import annotations
@@ -39,11 +42,13 @@ _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 
 # Positions in Nodes.info.
 RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES, RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW, SHADOW = range(12)
+PLAIN, EVENT_NEXT, TO_COME, SHAKEN = range(12, 16)
 """SHARED: which resource is shared; -1: none. TYPES: how many typical jobs stand behind the jobs. RUNNING_FIRST: the
 first of the jobs that run; DUE: none of them is expected to end before. EPOCH: how often something was given back.
 SHADOW_AT: when the first in the queue was last given a reservation. SHADOW: when it would start. PLAN_NOW: when the
-plan begins."""
-INFO = 12
+plan begins. PLAIN: how many resources are not leave. EVENT_NEXT: the first event of the outages that has not happened.
+TO_COME: outages that are known and have not begun. SHAKEN: 1 if one has got known since a plan was looked at."""
+INFO = 16
 
 # Rows of Nodes.rows, by job.
 UNITS, PER_NODE, EXCLUSIVE, WILL_DO, SHARE, REQUEST, UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED = range(10)
@@ -81,10 +86,8 @@ def fit(cap: Any, job: int, kind: int, vector: Ints, base: int) -> int:
     if not cap.sets[rows[WILL_DO, job], kind]:
         return ZERO
     resources, shared = info[RESOURCES], info[SHARED]
-    if rows[EXCLUSIVE, job] == 1:
-        for w in range(resources + info[DEVICES]):
-            if vector[base + w] != cap.capacity[kind, w]:
-                return ZERO
+    if rows[EXCLUSIVE, job] == 1 and not idle(cap, kind, vector, base):
+        return ZERO
     units = rows[UNITS, job]
     if units > rows[PER_NODE, job] > 0:
         units = rows[PER_NODE, job]
@@ -103,6 +106,21 @@ def fit(cap: Any, job: int, kind: int, vector: Ints, base: int) -> int:
         if units == 0:
             return units
     return units
+
+
+@inner
+def idle(cap: Any, kind: int, vector: Ints, base: int) -> bool:
+    """Whether all is free on a node of that kind where vector[base:] is."""
+    for w in range(cap.info[RESOURCES] + cap.info[DEVICES]):
+        if vector[base + w] != cap.capacity[kind, w] and not cap.info[PLAIN] <= w < cap.info[RESOURCES]:
+            return False
+    return True
+
+
+@inner
+def whole(cap: Any, job: int, kind: int, w: int) -> int:
+    """What an exclusive unit takes of component w of a node of that kind: all, and leave as it needs it."""
+    return cap.need[job, w] if cap.info[PLAIN] <= w < cap.info[RESOURCES] else cap.capacity[kind, w]
 
 
 @inner

@@ -6,10 +6,14 @@ share back in `running`; a plan counts it as ending one second from now.
 
 A reservation names its nodes, so the jobs behind it find the others. A job that starts where it was reserved takes just
 those nodes (`pick`); what it has is in `placed`.
+
+An outage takes the leave to be on a node: in `running` and `plan` from when it is known, in `free` while it lasts. What
+runs there may end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +31,7 @@ from dovetail.kernels.machine.node_classes import (
     changed,
     class_with,
     copy_fleet,
+    forget_past,
     larger_fleet,
     move_node,
     new_fleet,
@@ -36,11 +41,13 @@ from dovetail.kernels.machine.node_fit import (
     DEVICES,
     DUE,
     EPOCH,
+    EVENT_NEXT,
     EXCLUSIVE,
     INFO,
     KINDS,
     OLD_DELTA,
     PICKED,
+    PLAIN,
     PLAN_NOW,
     REQUEST,
     RESOURCES,
@@ -52,8 +59,10 @@ from dovetail.kernels.machine.node_fit import (
     SCRATCH,
     SHADOW,
     SHADOW_AT,
+    SHAKEN,
     SHARE,
     SHARED,
+    TO_COME,
     TYPES,
     UNITS,
     UNTIL,
@@ -63,14 +72,25 @@ from dovetail.kernels.machine.node_fit import (
     earliest_before,
     earliest_fit,
     fits_plan,
+    idle,
     least_free,
     taken,
+    whole,
 )
 from dovetail.kernels.machine.placement import pick
 from dovetail.kernels.seam import answers
 
 _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 _GIVE, _TAKE = ONE, NONE
+
+
+# Rows of Nodes.outages. Of each outage: its node, when it begins and ends, for which resource of leave it leaves room
+# (-1: none). Of each event, three for an outage and in order: when, what happens, to which outage.
+OUT_NODE, OUT_BEGIN, OUT_END, OUT_BUT, EVENT_WHEN, EVENT_WHAT, EVENT_OUT = range(7)
+OUTAGE_ROWS = 7
+KNOWN, BEGINS, ENDS = range(3)
+LEAVE = 1 << 30
+"""Leave to be on a node: more than there can be units."""
 
 
 class Nodes(NamedTuple):
@@ -94,7 +114,7 @@ class Nodes(NamedTuple):
     placed: Ints
     """Of each unit: the node, and its devices as bits."""
     pick: Ints
-    """The same of units that are not there yet."""
+    """The same of units that are not there yet; then once more, as noted by keep_place."""
     pool: Ints
     """What is free now in all, of each resource; of the shared one in parts."""
     unfit: Ints
@@ -110,6 +130,8 @@ class Nodes(NamedTuple):
     """By node of the job in the shadow: what is free when that starts, less what it needs; then when this was so."""
     scratch: Ints
     keys: Floats
+    outages: Ints
+    """OUTAGE_ROWS rows."""
 
     def copied(self) -> Nodes:
         """The same machine in the same state, on its own; what jobs need is shared."""
@@ -131,22 +153,32 @@ class Nodes(NamedTuple):
         self.pick[0, units], self.pick[1, units] = nodes, devices
         self.rows[PICKED, job] = now
 
+    def stand(self, job: int, nodes: Sequence[int], devices: Sequence[int]) -> None:
+        """Say where a waiting job stands in a plan that is kept."""
+        units = slice(self.first[job], self.first[job + 1])
+        self.pick[0, units], self.pick[1, units] = nodes, devices
+
     def picked(self) -> Ints:
         """Which node each unit of each job was last picked, and which devices."""
-        return self.pick.copy()
+        return self.pick[:2].copy()
 
     def pick_again(self, where: Ints) -> None:
         """Pick what `picked` said."""
-        self.pick[:] = where
+        self.pick[:2] = where
+
+
+NO_OUTAGES = np.zeros((5, 0), np.int64)
 
 
 def new_nodes(
     kind_of: Ints, capacity: Ints, shared: int, requests: tuple[Ints, ...], sets: Mask, types: Floats, rule: int,
-    jobs: int, foresight: int = 0,
+    jobs: int, foresight: int = 0, leave: int = 0, outages: Ints = NO_OUTAGES,
 ) -> Nodes:  # fmt: skip
     """An idle machine. `capacity` is a vector per kind (node_fit.py). `requests` are the columns of the jobs, then of
     the typical jobs: units, per_node, exclusive, which of the `sets` of kinds will do, share, need (a row per job).
-    There is room for so many jobs that run and wait, and in plans for so many more that are foreseen."""
+    There is room for so many jobs that run and wait, and in plans for so many more that are foreseen. The last `leave`
+    resources are leave; `outages` has five rows: node, begin, end, the resource for which there is room, and when it
+    gets known."""
     units, per_node, exclusive, will_do, share, need = requests
     known = len(units) - len(types)
     resources, width = need.shape[1], capacity.shape[1]
@@ -161,6 +193,7 @@ def new_nodes(
     everything = np.bincount(kind_of, minlength=len(capacity)) @ capacity
     pool = everything[:resources]
     total = pool.astype(np.float64)
+    total[resources - leave :] = 0.0
     if shared >= 0:
         pool[shared] = everything[resources:].sum()
         total[shared] = pool[shared] / WHOLE
@@ -168,7 +201,8 @@ def new_nodes(
     shape = [rule, resources, width - resources, shared, len(capacity), len(types)]
     info[[RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES]] = shape
     info[[RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW]] = [-1, NEVER, 1, -1, -1]
-    segments = int(segments_for(len(kind_of), most, jobs))
+    info[PLAIN] = resources - leave
+    segments = int(segments_for(len(kind_of), most, jobs, outages.shape[1]))
     more = segments + 4 * foresight * int(most[min(1, known)])  # they may all be copies of the largest
     free, running, plan = (new_fleet(kind_of, capacity, n) for n in (2 * len(kind_of) + 16, segments, more))
     left = np.full((len(kind_of), width + 1), -1)
@@ -176,17 +210,30 @@ def new_nodes(
     scratch = np.zeros((SCRATCH, max(more, classes, width)), np.int64)
     placed = np.full((2, int(first[-1])), -1, np.int64)
     return Nodes(
-        info, capacity, total, rows, np.ascontiguousarray(need), sets, types, first, placed, placed.copy(),
+        info, capacity, total, rows, np.ascontiguousarray(need), sets, types, first, placed, np.tile(placed, (2, 1)),
         pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, free.copy(), left,
-        scratch, np.zeros((2, classes)),
+        scratch, np.zeros((2, classes)), _with_events(outages),
     )  # fmt: skip
 
 
+def _with_events(outages: Ints) -> Ints:
+    """The outages as kernels have them."""
+    node, begin, end, room_for, known = outages
+    when = np.concatenate([np.minimum(known, begin), begin, end])
+    what, which = np.repeat([KNOWN, BEGINS, ENDS], len(node)), np.tile(np.arange(len(node)), 3)
+    order = np.lexsort((which, what, when))
+    rows = np.zeros((OUTAGE_ROWS, len(when)), np.int64)
+    rows[: OUT_BUT + 1, : len(node)] = node, begin, end, room_for
+    rows[EVENT_WHEN], rows[EVENT_WHAT], rows[EVENT_OUT] = when[order], what[order], which[order]
+    return rows
+
+
 @jit
-def segments_for(nodes: int, most: Ints, jobs: int) -> int:
+def segments_for(nodes: int, most: Ints, jobs: int, outages: int) -> int:
     """Segments for so many jobs that run or are in a plan. A unit that runs is one instant of its node's timeline, its
-    end; one that is reserved is two. A timeline is there twice while a node goes from one class to another."""
-    return 2 * (nodes + 2 * most[min(jobs, len(most) - 1)]) + 16
+    end; one that is reserved is two, and so is an outage. A timeline is there twice while a node goes from one class to
+    another."""
+    return 2 * (nodes + 2 * most[min(jobs, len(most) - 1)] + 2 * outages) + 16
 
 
 @inner
@@ -206,7 +253,7 @@ def _apply(
             delta[w] = 0
         if cap.rows[EXCLUSIVE, job] == 1:
             for w in range(width):
-                delta[w] = sign * cap.capacity[fleet[source + KIND], w]
+                delta[w] = sign * whole(cap, job, fleet[source + KIND], w)
             unit += 1
         while unit < last and where[0, unit] == node and cap.rows[EXCLUSIVE, job] == 0:
             for w in range(width):
@@ -227,7 +274,7 @@ def _fits_now(cap: Nodes, job: int) -> bool:
     request = cap.rows[REQUEST, job]
     if cap.unfit[request] == cap.info[EPOCH]:  # it did not fit, and nothing has been given back since
         return False
-    for r in range(cap.info[RESOURCES]):
+    for r in range(cap.info[PLAIN]):
         need = cap.need[job, r] * cap.rows[UNITS, job]
         if r == cap.info[SHARED]:
             need *= cap.rows[SHARE, job]
@@ -253,7 +300,7 @@ def _spare(cap: Nodes) -> int:
 def _count_in_pool(cap: Nodes, job: int, sign: int) -> None:
     """Take from or give to what is free in all."""
     if cap.rows[EXCLUSIVE, job] == 0:
-        for r in range(cap.info[RESOURCES]):
+        for r in range(cap.info[PLAIN]):
             parts = cap.rows[SHARE, job] if r == cap.info[SHARED] else ONE
             cap.pool[r] += sign * cap.need[job, r] * cap.rows[UNITS, job] * parts
         return
@@ -262,7 +309,7 @@ def _count_in_pool(cap: Nodes, job: int, sign: int) -> None:
         kind = fleet[fleet[fleet[AT_NODES] + cap.placed[0, unit]] + KIND]
         for w in range(cap.capacity.shape[1]):
             r = w if w < cap.info[RESOURCES] else cap.info[SHARED]
-            cap.pool[r] += sign * cap.capacity[kind, w]
+            cap.pool[r] += sign * (cap.capacity[kind, w] if r < cap.info[PLAIN] else ZERO)
 
 
 @inner
@@ -352,12 +399,69 @@ def _reserve_again(cap: Nodes, job: int, at: int, length: int) -> None:
     cap.rows[PICKED, job] = now if at == now else NONE
 
 
-# The next two answer for rules that take reservations out again or keep a plan, which are refused on nodes so far.
+@inner
+def _fits_again(cap: Nodes, job: int, at: int, length: int) -> bool:
+    width, plan = cap.capacity.shape[1], cap.plan
+    vector, total = cap.scratch[VECTOR], cap.scratch[DELTA]
+    unit, last = cap.first[job], cap.first[job + 1]
+    while unit < last:
+        node = cap.pick[0, unit]
+        if node < 0:
+            return False  # it has no place
+        home = plan[plan[AT_NODES] + node]
+        least_free(plan, home, at, at + length, vector)
+        if cap.rows[EXCLUSIVE, job] == 1 and not idle(cap, plan[home + KIND], vector, ZERO):
+            return False
+        for w in range(width):
+            total[w] = 0
+        while unit < last and cap.pick[0, unit] == node:
+            for w in range(width):
+                total[w] += taken(cap, job, w, cap.pick[1, unit])
+            unit += 1
+        for w in range(width):
+            if total[w] > max(vector[w], ZERO):
+                return False
+    return True
+
+
+@inner
+def _keep_place(cap: Nodes, job: int) -> None:
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        cap.pick[2, unit], cap.pick[3, unit] = cap.pick[0, unit], cap.pick[1, unit]
+
+
+@inner
+def _back_to_kept(cap: Nodes, job: int) -> None:
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        cap.pick[0, unit], cap.pick[1, unit] = cap.pick[2, unit], cap.pick[3, unit]
+
+
+@inner
+def _due(cap: Nodes, job: int, now: int) -> None:
+    cap.rows[PICKED, job] = now
+
+
+@inner
+def _shaken(cap: Nodes, now: int) -> bool:
+    shaken = cap.info[SHAKEN] == 1
+    cap.info[SHAKEN] = 0
+    return shaken
+
+
+@inner
+def _next_room(cap: Nodes, job: int, at: int) -> int:
+    return NONE
+
+
+@inner
+def _next_lack(cap: Nodes, job: int, at: int) -> int:
+    return _NEVER  # it is not asked: alike jobs stand one by one
 
 
 @inner
 def _advance_plan(cap: Nodes, now: int) -> None:
-    cap.info[PLAN_NOW] = now  # the past of a timeline is skipped where it is read
+    cap.info[PLAN_NOW] = now
+    forget_past(cap.plan, now)
 
 
 @inner
@@ -442,7 +546,50 @@ def _recall_plan(cap: Nodes, memory: Ints) -> None:
 
 @inner
 def _room(cap: Nodes, running: int, jobs: int) -> bool:
-    return segments_for(cap.running[NODES], cap.most, running + jobs) <= cap.running[SEGMENTS]
+    outages = cap.outages.shape[1] // 3
+    return segments_for(cap.running[NODES], cap.most, running + jobs, outages) <= cap.running[SEGMENTS]
+
+
+@inner
+def _next_event(cap: Nodes) -> int:
+    i = cap.info[EVENT_NEXT]
+    return cap.outages[EVENT_WHEN, i] if i < cap.outages.shape[1] else _NEVER
+
+
+@inner
+def _ahead(cap: Nodes) -> bool:
+    return cap.info[TO_COME] > 0
+
+
+@inner
+def _happen(cap: Nodes, now: int) -> None:
+    info, outages = cap.info, cap.outages
+    while _next_event(cap) <= now:
+        what, which = outages[EVENT_WHAT, info[EVENT_NEXT]], outages[EVENT_OUT, info[EVENT_NEXT]]
+        info[EVENT_NEXT] += 1
+        if what == KNOWN:
+            info[TO_COME] += 1
+            if outages[OUT_END, which] > now:
+                begin = max(outages[OUT_BEGIN, which], now)
+                _take_leave(cap, cap.running, which, now, begin, outages[OUT_END, which], _TAKE)
+                _take_leave(cap, cap.plan, which, now, begin, outages[OUT_END, which], _TAKE)
+                info[SHAKEN] = 1
+        elif what == BEGINS:
+            info[TO_COME] -= 1
+            _take_leave(cap, cap.free, which, ZERO, ZERO, _NEVER, _TAKE)
+        else:
+            _take_leave(cap, cap.free, which, ZERO, ZERO, _NEVER, _GIVE)
+            info[EPOCH] += 1
+
+
+@inner
+def _take_leave(cap: Nodes, fleet: Ints, which: int, now: int, begin: int, end: int, sign: int) -> None:
+    """Take the leave to be on the node of an outage away from a fleet, or give it back."""
+    node, delta = cap.outages[OUT_NODE, which], cap.scratch[DELTA]
+    for w in range(cap.capacity.shape[1]):
+        leave = cap.info[PLAIN] <= w < cap.info[RESOURCES] and w != cap.outages[OUT_BUT, which]
+        delta[w] = sign * LEAVE if leave else ZERO
+    move_node(fleet, node, changed(fleet, fleet[fleet[AT_NODES] + node], now, begin, end, delta), False)
 
 
 answers(
@@ -465,8 +612,18 @@ answers(
     reserve_again=_reserve_again,
     unreserve=_unreserve,
     advance_plan=_advance_plan,
+    fits_again=_fits_again,
+    keep_place=_keep_place,
+    back_to_kept=_back_to_kept,
+    due=_due,
+    shaken=_shaken,
+    next_room=_next_room,
+    next_lack=_next_lack,
     remember_plan=_remember_plan,
     recall_plan=_recall_plan,
     room=_room,
     names_nodes=_names_nodes,
+    next_event=_next_event,
+    happen=_happen,
+    ahead=_ahead,
 )

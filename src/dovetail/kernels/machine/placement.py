@@ -14,6 +14,7 @@ from dovetail.kernels.machine.node_fit import (
     FITS,
     KINDS,
     LEFT,
+    PLAIN,
     RESOURCES,
     RULE,
     SHARE,
@@ -23,6 +24,7 @@ from dovetail.kernels.machine.node_fit import (
     WHOLE,
     WILL_DO,
     fit,
+    idle,
     least_free,
 )
 
@@ -87,7 +89,7 @@ def _unusable(cap: Any, t: int, kind: int, vector: Ints) -> int:
     need = cap.need[t, shared]
     if need == 0 or enough < need or not cap.sets[cap.rows[WILL_DO, t], kind]:
         return parts
-    for r in range(resources):
+    for r in range(cap.info[PLAIN]):
         if r != shared and vector[r] < cap.need[t, r]:
             return parts
     return small
@@ -123,11 +125,7 @@ def _scores(cap: Any, job: int, kind: int, units: int, vector: Ints) -> tuple[fl
     if rule == FIRST_FIT:
         return 0.0, 0.0
     if rule == CONSOLIDATE:
-        idle = 1.0
-        for w in range(cap.info[RESOURCES] + cap.info[DEVICES]):
-            if vector[w] != cap.capacity[kind, w]:
-                idle = 0.0
-        return idle, -float(units)
+        return 1.0 if idle(cap, kind, vector, base) else 0.0, -float(units)
     free = amount(cap, vector, base, everything)
     if rule == BEST_FIT:
         return 0.0, free

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.timeline import (
     GIVE,
@@ -31,6 +31,8 @@ from dovetail.kernels.machine.timeline import (
     new_profile,
 )
 from dovetail.kernels.seam import answers
+
+_NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 
 
 class Counted(NamedTuple):
@@ -222,6 +224,36 @@ def _room(cap: Counted, running: int, jobs: int) -> bool:
     return running + 2 * jobs + 4 <= most
 
 
+@inner
+def _nothing(cap: Counted, job: int) -> None:
+    pass
+
+
+@inner
+def _due(cap: Counted, job: int, now: int) -> None:
+    pass
+
+
+@inner
+def _shaken(cap: Counted, now: int) -> bool:
+    return False
+
+
+@inner
+def _next_event(cap: Counted) -> int:
+    return _NEVER
+
+
+@inner
+def _happen(cap: Counted, now: int) -> None:
+    pass
+
+
+@inner
+def _ahead(cap: Counted) -> bool:
+    return False
+
+
 answers(
     Counted,
     fits_now=_fits_now,
@@ -246,4 +278,13 @@ answers(
     recall_plan=_recall_plan,
     names_nodes=_names_nodes,
     room=_room,
+    fits_again=_fits_plan,
+    reserve_again=_reserve,
+    keep_place=_nothing,
+    back_to_kept=_nothing,
+    due=_due,
+    shaken=_shaken,
+    next_event=_next_event,
+    happen=_happen,
+    ahead=_ahead,
 )

@@ -18,13 +18,18 @@ from dovetail.arrays import Floats, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import (
     advance_plan,
+    due,
     earliest_fit,
+    fits_again,
     fits_now,
     fits_plan,
+    names_nodes,
     next_lack,
     next_room,
     open_plan,
     reserve,
+    reserve_again,
+    shaken,
     spare,
     start,
     unreserve,
@@ -144,7 +149,7 @@ def _start_alike(cap: Any, now: int, length: int, first: int, last: int, promise
             continue
         unreserve(cap, job, old, length)
         if earliest_fit(cap, job, now, length) > now:
-            reserve(cap, job, old, length)
+            reserve_again(cap, job, old, length)
             break
         reserve(cap, job, now, length)
         promised[job] = now
@@ -225,6 +230,7 @@ def start_due(
         job = queue[i]
         last = until[job]
         while job < last and promised[job] == now:
+            due(cap, job, now)
             start(cap, job, now, now + estimate[job])
             started[n_started] = job
             n_started += 1
@@ -258,10 +264,18 @@ def _compress(rule: ConservativeRule, cap: Any, run: Run, now: int, n: int) -> N
 
 
 @inner
-def outdated(run: Run, now: int, n: int) -> bool:
-    """Whether a running job has outlived its estimate, or a promise could not be kept."""
+def outdated(cap: Any, run: Run, now: int, n: int, bounded: bool) -> bool:
+    """Whether a running job has outlived its estimate, or a promise could not be kept: an outage may be in its way."""
     if run.info[CORRECTED] == 1:
         return True
+    if shaken(cap, now):
+        for i in range(n):
+            job = run.lists[QUEUE, i]
+            at, length = run.jobs[PROMISED_LAST, job], run.jobs[ESTIMATE, job]
+            if at >= now and not _stands(cap, job, at, length):
+                return True
+    if bounded:
+        return False
     for i in range(run.info[RUNNING]):
         job = run.lists[END_JOB, i]
         if run.jobs[START, job] + run.jobs[ESTIMATE, job] <= now:
@@ -273,6 +287,15 @@ def outdated(run: Run, now: int, n: int) -> bool:
 
 
 @inner
+def _stands(cap: Any, job: int, at: int, length: int) -> bool:
+    """Whether a job that has its place in the plan could have it."""
+    unreserve(cap, job, at, length)
+    fits = fits_again(cap, job, at, length)
+    reserve_again(cap, job, at, length)
+    return fits
+
+
+@inner
 def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -> int:
     info, estimate, until = run.info, run.jobs[ESTIMATE], run.jobs[UNTIL]
     queue, promised = run.lists[QUEUE], run.jobs[PROMISED_LAST]
@@ -281,7 +304,7 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
         n = 0
         while n < info[WAITING] and promised[queue[n]] >= 0:
             n += 1
-    if not rule.bounded and outdated(run, now, n):
+    if outdated(cap, run, now, n, rule.bounded):
         rebuild(cap, now, estimate, queue, n, promised, run.keys[BACK_KEY], run.lists[ORDER], run.lists[SPARE])
     else:
         for i in range(info[ENDED]):
@@ -298,7 +321,8 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
         promise_entry(cap, now, estimate, until, queue[n], promised, run.jobs[PROMISED_FIRST])
         blocked += promised[queue[n]] > now
         n += 1
-    if rule.sweep == START_NOW or rule.sweep == NONE:  # a promised start may be at an instant at which nobody ends
+    # A promised start may be at an instant at which nobody ends.
+    if rule.sweep == START_NOW or rule.sweep == NONE or names_nodes(cap):
         wake_at_next(run, now, promised, rule.bounded)
     n_started = start_due(cap, now, estimate, until, queue, n, promised, run.lists[STARTED])
     return start_beside(cap, run, now, n, promised, n_started)

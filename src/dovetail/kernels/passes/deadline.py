@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import reserve, unreserve
+from dovetail.kernels.machine.capacity import back_to_kept, keep_place, reserve_again, unreserve
 from dovetail.kernels.passes.conservative import (
     NONE,
     START_NOW,
@@ -142,6 +142,7 @@ def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> 
         other = run.lists[QUEUE, i]
         if agreed[other] == TENTATIVE:
             tentative[k], old[k] = other, at[other]
+            keep_place(cap, other)
             _take_out(cap, run, other)
             k += 1
     # Each round marks one more, so there are at most k + 1.
@@ -161,7 +162,8 @@ def _admit(cap: Any, run: Run, now: int, before: int, job: int, guard: bool) -> 
             _cancel(cap, run, k, job, k)
             for i in range(k):
                 at[tentative[i]] = old[i]
-                reserve(cap, tentative[i], old[i], run.jobs[ESTIMATE, tentative[i]])
+                back_to_kept(cap, tentative[i])
+                reserve_again(cap, tentative[i], old[i], run.jobs[ESTIMATE, tentative[i]])
                 marked[tentative[i]] = 0
             _place(cap, run, now, job)
     for i in range(k):
@@ -214,7 +216,7 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
         due = due or jobs[DEADLINE, queue[i]] >= 0
     if (tentative or due) and info[JOINED] < info[ARRIVED]:  # they may come to stand between jobs that are alike
         one_by_one(run)
-    if not rule.bounded and outdated(run, now, n):
+    if outdated(cap, run, now, n, rule.bounded):
         _rebuild(cap, run, now, n)
     elif info[ENDED] > 0:
         for i in range(info[ENDED]):

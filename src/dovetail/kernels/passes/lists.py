@@ -15,6 +15,7 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import (
     advance_plan,
+    ahead,
     alike,
     beside,
     earliest_fit,
@@ -110,22 +111,27 @@ def list_pass(
         while job < last and place[job] >= 0:  # the first of an entry are placed first
             place[job] = -1
             job += 1
-    i, job, n_started = _0, queue[0], _0
-    while i < n and fits_now(cap, job):
+    i, job, n_started, planned = _0, queue[0], _0, ahead(cap)
+    if planned:
+        open_plan(cap, now)
+    while i < n and fits_now(cap, job) and (not planned or fits_plan(cap, job, now, estimate[job])):
+        if planned:
+            reserve(cap, job, now, estimate[job])
         start(cap, job, now, now + estimate[job])
         started[n_started] = job
         n_started += 1
         i, job = _next(queue, until, n, i, job)
     if i >= n or depth == STRICT:
         return n_started, _0
-    if depth == 0 or (depth == 1 and not complete):
+    if not planned and (depth == 0 or (depth == 1 and not complete)):
         return _easy(cap, now, estimate, until, queue, i, job, n, backfill, other, depth, seen, started, n_started), _0
     last = n - 1
     while last > i and not fits_now(cap, queue[last]):
         last -= 1
     if last == i and not complete:
         return n_started, _0
-    open_plan(cap, now)
+    if not planned:
+        open_plan(cap, now)
     n_started, i, job, blocked = place_rest(
         cap, now, estimate, size, until, queue, i, job, n, last, depth, complete, place, recent, started, n_started
     )

@@ -6,7 +6,18 @@ from typing import Any, NamedTuple
 
 from dovetail.arrays import Ints
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import earliest_fit, fits_now, fits_plan, open_plan, reserve, start, unreserve
+from dovetail.kernels.machine.capacity import (
+    back_to_kept,
+    earliest_fit,
+    fits_now,
+    fits_plan,
+    keep_place,
+    open_plan,
+    reserve,
+    reserve_again,
+    start,
+    unreserve,
+)
 from dovetail.kernels.passes.lists import MOST_PUSH
 from dovetail.kernels.passes.rule import Common, sort_if_moving
 from dovetail.kernels.seam import answers
@@ -112,6 +123,7 @@ def _moves_over(
         reserve(cap, job, now, estimate[job])
         return True
     for b in range(blocked):
+        keep_place(cap, held[b])
         unreserve(cap, held[b], at_now[b], estimate[held[b]])
     good = fits_plan(cap, job, now, estimate[job])
     if good:
@@ -137,7 +149,8 @@ def _moves_over(
             unreserve(cap, held[b], trial[b], estimate[held[b]])
         unreserve(cap, job, now, estimate[job])
     for b in range(blocked):
-        reserve(cap, held[b], at_now[b], estimate[held[b]])
+        back_to_kept(cap, held[b])
+        reserve_again(cap, held[b], at_now[b], estimate[held[b]])
     return False
 
 

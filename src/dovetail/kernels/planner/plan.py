@@ -8,7 +8,22 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import fits_now, names_nodes, open_plan, reserve, spare, start
+from dovetail.kernels.machine.capacity import (
+    ahead,
+    back_to_kept,
+    earliest_fit,
+    fits_again,
+    fits_now,
+    fits_plan,
+    keep_place,
+    names_nodes,
+    open_plan,
+    reserve,
+    reserve_again,
+    spare,
+    start,
+    unreserve,
+)
 from dovetail.kernels.passes.conservative import start_beside
 from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
@@ -33,6 +48,7 @@ from dovetail.kernels.planner.search import (
     place,
     search,
     seeded,
+    value,
     wait_value,
 )
 from dovetail.kernels.queue import group_all, split_all
@@ -119,11 +135,11 @@ def _decide_plan(rule: PlanRule, cap: Any, run: Run, now: int) -> int:
 def _start_alike(cap: Any, run: Run, now: int) -> int:
     """One group is all that waits: every plan starts as many of it as fit. Returns how many."""
     first, started = run.lists[QUEUE, 0], _0
+    if names_nodes(cap) and fits_now(cap, first):
+        open_plan(cap, now)
     for job in range(first, run.jobs[UNTIL, first]):
-        if not fits_now(cap, job):
+        if not fits_now(cap, job) or (ahead(cap) and not fits_plan(cap, job, now, run.jobs[ESTIMATE, job])):
             break
-        if names_nodes(cap) and started == 0:
-            open_plan(cap, now)
         if names_nodes(cap):
             reserve(cap, job, now, run.jobs[ESTIMATE, job])
         start(cap, job, now, now + run.jobs[ESTIMATE, job])
@@ -171,6 +187,9 @@ def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
     if again:
         open_plan(cap, now)
     started = _0
+    if names_nodes(cap) and rule.patient >= 0.0:
+        if value(rule, run, planned, ints[BEST_ORDER], ints[BEST_AT]) == np.inf:
+            return _as_agreed(rule, cap, run, now, n)
     for i in range(planned):
         local, at = ints[BEST_ORDER, i], ints[BEST_AT, i]
         job = ints[JOBS, local]
@@ -195,6 +214,48 @@ def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
 
 
 @inner
+def _as_agreed(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
+    """No plan that was found keeps all promises: on nodes the same order may need more time. The one that they were
+    made by does. Returns how many start in it."""
+    started = _0
+    for local in range(n):
+        job, at = rule.space.ints[JOBS, local], rule.space.ints[STOOD, local]
+        back_to_kept(cap, job)
+        reserve_again(cap, job, at, run.jobs[ESTIMATE, job])
+        run.jobs[PLACE, job] = at
+    for local in range(n):
+        job = rule.space.ints[JOBS, local]
+        if run.jobs[PLACE, job] == now:
+            start(cap, job, now, now + run.jobs[ESTIMATE, job])
+            run.lists[STARTED, started] = job
+            started += 1
+    if rule.depth < ALL:
+        started = start_beside(cap, run, now, _0, run.jobs[PLACE], started)
+    return started
+
+
+@inner
+def _stand(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
+    """On nodes: place everybody where it stood, as far as it can, then each in turn as early as it fits."""
+    ints = rule.space.ints
+    for i in range(n):
+        local = ints[NEW_ORDER, i]
+        job, at = ints[JOBS, local], ints[STOOD, local]
+        ints[NEW_AT, i] = -1
+        if at >= now and fits_again(cap, job, at, run.jobs[ESTIMATE, job]):
+            reserve_again(cap, job, at, run.jobs[ESTIMATE, job])
+            ints[NEW_AT, i] = at
+    for i in range(n):
+        job = ints[JOBS, ints[NEW_ORDER, i]]
+        length = run.jobs[ESTIMATE, job]
+        if ints[NEW_AT, i] >= 0:
+            unreserve(cap, job, ints[NEW_AT, i], length)
+        ints[NEW_AT, i] = earliest_fit(cap, job, now, length)
+        reserve(cap, job, ints[NEW_AT, i], length)
+        keep_place(cap, job)
+
+
+@inner
 def _agree(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
     """Answer those who came, one by one, and say what has been promised to whom: an end by the deadline to a job whose
     deadline is accepted, to any other that it starts no later than it is first planned to.
@@ -208,7 +269,10 @@ def _agree(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
         ints[FROM, i] = now
     list_order(rule, run, now, np.int64(-1), n)  # type: ignore[arg-type]
     open_plan(cap, now)
-    place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
+    if names_nodes(cap):
+        _stand(rule, cap, run, now, n)
+    else:
+        place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
     for i in range(n):
         local = ints[NEW_ORDER, i]
         job, at = ints[JOBS, local], ints[NEW_AT, i]

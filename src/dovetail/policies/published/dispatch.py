@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from dovetail.errors import PolicyError, SettingError
 from dovetail.model.cluster import Cluster
@@ -33,7 +33,7 @@ from dovetail.optimize.dispatch.problem import (
 )
 from dovetail.optimize.dispatch.solve import MODELS, solve_dispatch
 from dovetail.optimize.window.terms import MOST_WINDOW
-from dovetail.policies.base import Policy
+from dovetail.policies.base import BLIND, Policy
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ class Dispatch(Policy):
         if self.model not in MODELS:
             raise SettingError(f"model={self.model}: choose from {', '.join(MODELS)}")
         self._limits(0)
+
+    cannot: ClassVar[Mapping[str, str]] = {"outages": BLIND}
 
     def _limits(self, seed: int) -> Limits:
         return Limits(self.delta, self.most, clock=self.clock, way=self.limits, seed=seed % 2**31)

@@ -1,0 +1,49 @@
+"""Outages of nodes, from a table (docs/nodes.md has the form)."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+from dovetail.errors import InputError
+from dovetail.io.csv import read_table
+from dovetail.io.node_list import MOST_NAMED, node_list
+from dovetail.model.cluster import Outage
+from dovetail.units import parse_duration
+
+FIELDS: Final = ("nodes", "begin", "end", "only", "known")
+LONGEST_NAME: Final = 200
+
+
+def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
+    """The outages of a cluster of so many nodes. InputError for a line that is not as it should be."""
+    number = count()
+
+    def parse(texts: list[str]) -> tuple[int, Outage]:
+        where, begin, end, only, known = (text.strip() for text in texts)
+        if len(only) > LONGEST_NAME:
+            raise ValueError(f"only: a name of more than {LONGEST_NAME} characters")
+        one = Outage(
+            tuple(node_list(" ".join(where.split()), nodes, " ")), _instant("begin", begin), _instant("end", end), only,
+            _instant("known", known) if known else 0,
+        )  # fmt: skip
+        if one.begin >= one.end:
+            raise ValueError(f"it ends at {one.end} s, and begins at {one.begin} s")
+        return next(number), one
+
+    table = read_table(path, FIELDS, parse)
+    if len(table.aside):
+        first = int(table.aside.line.argmin())
+        raise InputError(path, int(table.aside.line[first]), table.aside.reasons[table.aside.reason[first]])
+    found = tuple(one for _, one in table.rows)
+    if sum(len(one.nodes) for one in found) > MOST_NAMED:
+        raise InputError(path, 0, f"more than {MOST_NAMED:,} nodes are named in all")
+    return found
+
+
+def _instant(what: str, text: str) -> int:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from error
