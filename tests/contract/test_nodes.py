@@ -125,7 +125,8 @@ def test_promises_on_nodes_are_kept(name: str) -> None:
         case = with_deadlines(random_nodes_case(rng), rng)
         if seed % 3:
             case = with_outages(case, rng)
-        cluster = replace(case.cluster, outages=tuple(replace(one, known=0) for one in case.cluster.outages))
+        planned = tuple(replace(one, known=0, fails=False) for one in case.cluster.outages)
+        cluster = replace(case.cluster, outages=planned)
         workload = replace(
             case.workload,
             columns={**case.workload.columns, "runtime": np.minimum(case.workload.runtime, case.workload.limit)},

@@ -8,7 +8,7 @@ import pytest
 
 from dovetail.errors import InputError
 from dovetail.io.clusters import read_cluster
-from dovetail.io.outages import read_outages
+from dovetail.io.outages import read_outages, write_outages
 from dovetail.model.cluster import Outage
 
 HEAD = "nodes,begin,end,only,known\n"
@@ -21,8 +21,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_what_is_read(tmp_path: Path) -> None:
-    path = written(tmp_path, "0-2  4,1d,36h,,\n3,100,200,training,50s\n")
-    assert read_outages(path, 5) == (Outage((0, 1, 2, 4), 86_400, 129_600), Outage((3,), 100, 200, "training", 50))
+    path = written(tmp_path, "0-2  4,1d,36h,,\n3,100,200,training,50s\n1,7,9,,fails\n")
+    outages = read_outages(path, 5)
+    assert outages == (
+        Outage((0, 1, 2, 4), 86_400, 129_600), Outage((3,), 100, 200, "training", 50), Outage((1,), 7, 9, fails=True)
+    )  # fmt: skip
+    write_outages(outages, path)
+    assert read_outages(path, 5) == outages
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def differences(
 def referee(trial: Trial) -> Iterator[str]:
     """The schedule breaks no rule; promises hold where they must."""
     case = trial.case
-    told = all(one.known == 0 for one in case.cluster.outages)  # else a promise may have to be broken
+    told = all(one.told == 0 for one in case.cluster.outages)  # else a promise may have to be broken
     keeps = case.bounded and not case.every_s and told and protects(case.rule)
     for violation in check_schedule(trial.made, promises=keeps):
         yield str(violation)
@@ -556,7 +556,7 @@ def future(trial: Trial) -> Iterator[str]:
         [rng.choice((1, ran, ran + longer * (ran + 1))) for ran in case.jobs["runtime"].tolist()], np.int64
     )
     jobs = {**case.jobs, "runtime": np.where(made.end > now, np.maximum(other, least), case.jobs["runtime"])}
-    known = tuple(one for one in case.cluster.outages if min(one.known, one.begin) <= now)
+    known = tuple(one for one in case.cluster.outages if one.told <= now)
     cluster = replace(case.cluster, outages=known)
     changed = trial.replay(replace(case, jobs=jobs, cluster=cluster), keep=True)
     yield from _same_until(now, changed, made, "with other run times to come")

@@ -43,7 +43,7 @@ def files(trial: Trial) -> Iterator[str]:
     """A workload that is written and read again is the same, and so is its schedule."""
     rng, case = trial.rng("files"), trial.case
     ending = rng.choice(("parquet", "swf", "swf.gz", "csv"))
-    if "units" in case.jobs and ending != "parquet":
+    if {"units", "reservation"} & set(case.jobs) and ending != "parquet":
         return
     if ending.startswith("swf"):
         case = replace(case, jobs={name: values for name, values in case.jobs.items() if name in FIELDS})

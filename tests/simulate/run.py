@@ -107,7 +107,7 @@ def reported(seed: int, case: Case, check: str, found: list[str], shrink_s: floa
 
 _HEAD = """
 import numpy as np
-from dovetail.model.cluster import Cluster, NodeKind, PowerCap, Typical
+from dovetail.model.cluster import Cluster, NodeKind, Outage, PowerCap, Typical
 from tests.simulate.cases import Case, site_of
 from tests.simulate.run import Trial, judged
 """

@@ -73,18 +73,24 @@ class SlowNodes:
     outages: tuple[Outage, ...] = ()
 
     def changes(self, now: int) -> list[int]:
-        known = [one for one in self.outages if min(one.known, one.begin) <= now]
+        known = [one for one in self.outages if one.told <= now]
         return [at for one in known for at in (one.begin, one.end) if at > now]
 
     def moments(self) -> list[int]:
-        return [at for one in self.outages for at in (min(one.known, one.begin), one.begin, one.end)]
+        return [at for one in self.outages for at in (one.told, one.begin, one.end)]
+
+    def failing(self, nodes: Iterable[int], after: int, before: int) -> int | None:
+        """When the first of these nodes fails between two instants; None: none does."""
+        some = set(nodes)
+        times = [one.begin for one in self.outages if one.fails and not some.isdisjoint(one.nodes)]
+        return min((at for at in times if after < at < before), default=None)
 
     def is_out(self, x: int, job: NodeJob, now: int, begin: int) -> bool:
         """Is node x known to be out, for this job, before it would have ended?"""
         return any(
             x in one.nodes and begin < one.end and begin + job.estimate > one.begin
             for one in self.outages
-            if min(one.known, one.begin) <= now and not (one.only and one.only == job.reservation)
+            if one.told <= now and not (one.only and one.only == job.reservation)
         )
 
     def out_of_order(self, run: _Replay, j: int) -> bool:

@@ -202,6 +202,9 @@ class Machine(Protocol):
     def out_of_order(self, run: _Replay, j: int) -> bool:
         """Is an outage in the way of where a job stands?"""
 
+    def failing(self, nodes: Iterable[int], after: int, before: int) -> int | None:
+        """When the first of some nodes fails between two instants; None: none does."""
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -220,6 +223,9 @@ class Counted:
 
     def out_of_order(self, run: _Replay, j: int) -> bool:
         return False
+
+    def failing(self, nodes: Iterable[int], after: int, before: int) -> int | None:
+        return None
 
 
 def order_key(order: str, job: SlowJob, wait: int) -> float:
@@ -258,6 +264,10 @@ class _Replay:
     """Waiting jobs that the policy has not seen yet."""
     ended: list[int] = field(default_factory=list)
     """Jobs that ended since the last pass, in order of end, then index."""
+    lost: list[int] = field(default_factory=list)
+    """Jobs that were lost since the last pass."""
+    came: dict[int, int] = field(default_factory=dict)
+    """When each job that was lost came first."""
     first_at: dict[int, int] = field(default_factory=dict)
     """Lists: the first reservation that each job ever got."""
     promise: dict[int, int] = field(default_factory=dict)
@@ -272,6 +282,10 @@ class _Replay:
 
     def end(self, j: int) -> int:
         return self.result.start[j] + self.jobs[j].runtime
+
+    def lost_at(self, j: int) -> int | None:
+        """When a running job is lost, as a node of it fails before it has ended."""
+        return self.machine.failing(self.held[j].nodes, self.result.start[j], self.end(j))
 
     def estimated_end(self, j: int) -> int:
         return self.result.start[j] + self.jobs[j].estimate
@@ -291,7 +305,8 @@ class _Replay:
         """Has the plan come undone: is a running job past its estimate, has a promise passed, or is an outage in the
         way of one?"""
         late = any(at < self.now for at in self.promise.values())
-        return self.overrun() or late or any(self.machine.out_of_order(self, j) for j in self.promise)
+        out = any(self.machine.out_of_order(self, j) for j in self.promise)
+        return bool(self.lost) or self.overrun() or late or out
 
     def start(self, j: int) -> None:
         self.result.start[j] = self.now
@@ -612,13 +627,16 @@ def slow_replay(
             _deadline_pass(policy, run)
         else:
             _conservative_pass(policy, run, every or 1)
-        run.arrived, run.ended = [], []
+        run.arrived, run.ended, run.lost = [], [], []
+    for j, at in run.came.items():
+        result.arrive[j] = at
     return result
 
 
 def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None, planned: Iterable[int]) -> int:
     """The next second in which something is to be done."""
     times = [run.end(j) for j in run.running]
+    times += [at for j in run.running if (at := run.lost_at(j)) is not None]
     if not run.overrun():
         times += [at for at in planned if at > run.now]
     if coming:
@@ -639,6 +657,13 @@ def _ends_and_arrivals(run: _Replay, coming: list[tuple[int, int]], followers: d
         run.running.remove(j)
         for follower in followers.get(j, []):
             heapq.heappush(coming, (run.end(j) + run.jobs[follower].think, follower))
+    for j in [j for j in run.running if (at := run.lost_at(j)) is not None and at <= run.now]:
+        run.running.remove(j)
+        run.lost.append(j)
+        run.came.setdefault(j, run.result.arrive[j])
+        run.first_at.pop(j, None)
+        run.result.start[j] = run.result.promised_first[j] = run.result.promised_last[j] = run.result.accepted[j] = -1
+        heapq.heappush(coming, (run.now, j))
     while coming and coming[0][0] <= run.now:
         at, j = heapq.heappop(coming)
         run.result.arrive[j] = at

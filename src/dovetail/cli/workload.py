@@ -22,6 +22,7 @@ from dovetail.cli.prepare import (
     print_json,
     say,
 )
+from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
@@ -252,6 +253,36 @@ def generate_command(
     from dovetail.workloads.lublin import lublin
 
     _write(lublin(jobs, processors, seed=seed, load=load_, kind=kind), out, as_json)
+
+
+@app.command("failures")
+def failures_command(
+    out: Annotated[Path, typer.Argument(help="Where to: a table, for --outages.")],
+    cluster: Annotated[str, typer.Option(metavar="NAME|FILE", help="Whose nodes fail.")],
+    span: Annotated[str, typer.Option(help="For how long, from second 0 of the log on.")] = "90d",
+    between: Annotated[str, typer.Option(help="Mean time from repair to failure, of a node.")] = "365d",
+    repair: Annotated[str, typer.Option(help="Mean time to repair.")] = "8h",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw failures of nodes: what runs on a node that fails is lost, and runs again."""
+    from dovetail.io.clusters import cluster_named
+    from dovetail.io.outages import write_outages
+    from dovetail.units import parse_duration
+    from dovetail.workloads.failures import failures
+
+    try:
+        span_s, between_s, repair_s = (parse_duration(text) for text in (span, between, repair))
+    except ValueError as error:
+        raise SettingError(str(error)) from error
+    drawn = failures(cluster_named(cluster).nodes, span_s, between_s, repair_s, seed)
+    if not drawn:
+        raise SettingError("no node fails in that time: nothing is written")
+    write_outages(drawn, out)
+    if as_json:
+        print_json({"path": str(out), "failures": len(drawn)})
+    else:
+        screen.tell(f"{out}: {len(drawn):,} failures in {span}")
 
 
 @app.command("fetch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,14 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.planner.search import fitted
 from dovetail.kernels.queue import new_tree, waiting_jobs
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, Outage
 from dovetail.model.machine import Machine, new_machine
 from dovetail.model.requests import Requests, requests_of
+from dovetail.model.schedule import Lost
 from dovetail.model.workload import Workload
 
 LONG = 2000
@@ -41,6 +43,11 @@ class Replay:
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
     keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
     on_long: Callable[[int], None] | None = None
+    failures: list[Outage] = field(default_factory=list)
+    """Of nodes, still to come, the first last."""
+    lost: list[Lost] = field(default_factory=list)
+    first_arrive: dict[int, int] = field(default_factory=dict)
+    """When each job that was lost came first."""
 
     @property
     def now(self) -> int:
@@ -77,6 +84,48 @@ class Replay:
 
     def advance(self, until: int = NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
+        while self.failures and self.failures[-1].begin <= until:
+            if self._advance(self.failures[-1].begin - 1):
+                return True
+            self._fail(self.failures[-1].begin)
+        return self._advance(until)
+
+    def _fail(self, at: int) -> None:
+        """Nodes fail: who runs there and does not end in this second is lost, and waits again."""
+        out = list[int]()
+        while self.failures and self.failures[-1].begin == at:
+            out += self.failures.pop().nodes
+        jobs, info, lists, cap = self.run.jobs, self.run.info, self.run.lists, self.cap
+        if not isinstance(cap, Nodes):
+            return
+        running = lists[[layout.END_AT, layout.END_JOB], : info[layout.RUNNING]]
+        places = [slice(cap.first[job], cap.first[job + 1]) for job in running[1].tolist()]
+        hit = np.array([bool(np.isin(cap.placed[0, units], out).any()) for units in places], bool) & (running[0] > at)
+        if not hit.any():
+            return
+        gone = np.sort(running[1, hit])
+        for job in gone.tolist():
+            nodes, devices = cap.placed[:, cap.first[job] : cap.first[job + 1]].copy()
+            begin = int(jobs[layout.START, job])
+            self.lost.append(Lost(job, begin, at, nodes, devices))
+            kernel.give_up(cap, job, at, begin + int(jobs[layout.ESTIMATE, job]))
+            cap.placed[:, cap.first[job] : cap.first[job + 1]] = -1
+            self.first_arrive.setdefault(job, int(jobs[layout.ARRIVE, job]))
+        for row in (layout.START, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE, layout.AGREED):
+            jobs[row, gone] = -1
+        # Both heaps are kept sorted, which is a heap too.
+        left = running[:, ~hit]
+        left = left[:, np.lexsort(left[::-1])]
+        lists[[layout.END_AT, layout.END_JOB], : left.shape[1]] = left
+        again = np.stack([np.full(len(gone), at), gone])
+        held = np.concatenate([self.run.held[:, : info[layout.HELD]], again], axis=1)
+        held = held[:, np.lexsort(held[::-1])]
+        room = np.zeros((2, max(held.shape[1], self.run.held.shape[1])), np.int64)
+        room[:, : held.shape[1]] = held
+        self.run = self.run._replace(held=room)
+        info[[layout.RUNNING, layout.HELD, layout.CORRECTED]] = [left.shape[1], held.shape[1], 1]
+
+    def _advance(self, until: int) -> bool:
         while True:
             code = kernel.replay(self.cap, self.run, self.rule, self.learner, until)
             if code == kernel.DONE:
@@ -103,7 +152,9 @@ class Replay:
     def copy(self) -> Replay:
         """An independent replay in the same state."""
         run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
-        return replace(self, run=run, cap=self.cap.copied(), learner=copied_learner(self.learner))
+        own: dict[str, Any] = {"failures": [*self.failures], "lost": [*self.lost]}
+        own["first_arrive"] = dict(self.first_arrive)
+        return replace(self, run=run, cap=self.cap.copied(), learner=copied_learner(self.learner), **own)
 
     def _grow(self) -> None:
         """Double the lists whose need depends on how long the queue gets and how much runs, and the profiles."""
@@ -160,7 +211,8 @@ def new_replay(
     draws = cluster.cap.draws(workload) if cluster.cap is not None else None
     cap = new_machine(cluster, np.array(workload.size), requests, place, room, rule.common.foresight, draws)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
-    return Replay(run, cap, fitted(rule, cap, room), learner)
+    failures = sorted((one for one in cluster.outages if one.fails), key=lambda one: -one.begin)
+    return Replay(run, cap, fitted(rule, cap, room), learner, failures=failures)
 
 
 def read_only(values: Ints) -> Ints:

@@ -86,9 +86,17 @@ def replay(
     clock = (lambda: int(charge_decisions * time.thread_time_ns())) if charge_decisions else None
     stepper = Stepper(workload, cluster, policy, estimator, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
     _advance(stepper, workload, progress)
-    rows = (stepper.start, stepper.arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
+    arrive = _first(stepper.arrive, stepper.first_arrive)
+    rows = (stepper.start, arrive, stepper.promised_first, stepper.promised_last, stepper.accepted)
     made = _schedule(rows, estimator.learner.first, stepper.passes, workload, cluster, policy, estimate, seed)
-    return replace(made, placement=stepper.placement, charged_s=stepper.charged_s)
+    return replace(made, placement=stepper.placement, charged_s=stepper.charged_s, lost=tuple(stepper.lost))
+
+
+def _first(arrive: Ints, of_lost: dict[int, int]) -> Ints:
+    """When jobs came for the first time."""
+    first = arrive.copy()
+    first[list(of_lost)] = list(of_lost.values())
+    return first
 
 
 def _long_queue(policy: Policy, unlike: int) -> None:
@@ -149,12 +157,14 @@ def finished(
     jobs = whole.run.jobs
     first, last, agreed = jobs[layout.PROMISED_FIRST], jobs[layout.PROMISED_LAST], jobs[layout.AGREED]
     last = np.where(first < 0, -1, last)  # where a tentative job stood was no promise
-    rows = (jobs[layout.START], jobs[layout.ARRIVE], first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
+    arrive = _first(jobs[layout.ARRIVE], whole.first_arrive)
+    rows = (jobs[layout.START], arrive, first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
     made = _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
     if not isinstance(whole.cap, Nodes):
         return made
     node, devices = whole.cap.placed
-    return replace(made, placement=Placement(whole.cap.first, node, devices if cluster.shared else devices[:0]))
+    placement = Placement(whole.cap.first, node, devices if cluster.shared else devices[:0])
+    return replace(made, placement=placement, lost=tuple(whole.lost))
 
 
 def _schedule(

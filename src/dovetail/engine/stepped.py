@@ -19,6 +19,7 @@ from dovetail.kernels.state import AFTER, CHILD, SIBLING, THINK
 from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, requests_of
+from dovetail.model.schedule import Lost
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import of_user
@@ -57,6 +58,11 @@ class Stepper:
     """Since the last pass; so are _arrived and _corrected."""
     _arrived: list[int] = field(default_factory=list)
     _corrected: list[int] = field(default_factory=list)
+    _gone: list[int] = field(default_factory=list)
+    """Lost since then."""
+    lost: list[Lost] = field(default_factory=list)
+    first_arrive: dict[int, int] = field(default_factory=dict)
+    """When each job that was lost came first."""
     _asked_last: bool = False
     """The last moment had a pass."""
     _wakes: int = 0
@@ -76,6 +82,7 @@ class Stepper:
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
         self._links = feedback_links(self.workload) if self.feedback else None
+        self._failures = sorted((one for one in self.cluster.outages if one.fails), key=lambda one: -one.begin)
         self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
         submit = self.workload.submit.tolist()
@@ -87,6 +94,9 @@ class Stepper:
             now = self._next()
             if now is None:
                 return True
+            if self._failures and self._failures[-1].begin <= min(now, now if until is None else until):
+                self._fail(self._failures[-1].begin)
+                continue
             if until is not None and now > until:
                 return False
             self.now = now
@@ -115,11 +125,40 @@ class Stepper:
             times.append((self.now // self.every_s + 1) * self.every_s)
         return min(times) if times else None
 
+    def _fail(self, at: int) -> None:
+        """Nodes fail: who runs there and does not end in this second is lost, and waits again."""
+        out = set[int]()
+        while self._failures and self._failures[-1].begin == at:
+            out |= set(self._failures.pop().nodes)
+        if self._nodes is None:
+            return
+        for end, job in sorted(self._ends):
+            nodes = self._nodes.of(job)
+            if end > at and not out.isdisjoint(nodes.tolist()):
+                self.lost.append(Lost(job, int(self.start[job]), at, nodes.copy(), self._nodes.devices_of(job).copy()))
+                self._ends.remove((end, job))
+                self._running.remove(job)
+                self._nodes.end(job)
+                self._free += self._cores(job)
+                nodes[:] = -1
+                if self.cluster.shared:
+                    self._nodes.placement.devices_of(job)[:] = -1
+                self.start[job] = self.promised_first[job] = self.promised_last[job] = self.accepted[job] = -1
+                self.first_arrive.setdefault(job, int(self.arrive[job]))
+                self._coming.append((max(at, self.now), job))
+                self._gone.append(job)
+                self.started -= 1
+        heapq.heapify(self._ends)
+        heapq.heapify(self._coming)
+        said: dict[str, Any] = {
+            name: {job: one for job, one in getattr(self._standing, name).items() if job not in self._gone}
+            for name in ("promised", "expected", "deadlines", "nodes", "devices")
+        }
+        self._standing = replace(self._standing, **said)
+
     def _outage_moments(self) -> list[int]:
         """When outages get known, begin and end, the first last."""
-        return sorted({at for one in self.cluster.outages for at in (min(one.known, one.begin), one.begin, one.end)})[
-            ::-1
-        ]
+        return sorted({at for one in self.cluster.outages for at in (one.told, one.begin, one.end)})[::-1]
 
     def _end_jobs(self) -> list[int]:
         ended = []
@@ -161,9 +200,7 @@ class Stepper:
         """The cluster with the outages that are known now and not over."""
         if not self.cluster.outages:
             return self.cluster
-        known = tuple(
-            one for one in self.cluster.outages if min(one.known, one.begin) <= self.now and one.end > self.now
-        )
+        known = tuple(one for one in self.cluster.outages if one.told <= self.now and one.end > self.now)
         if known != self._known.outages:
             self._known = replace(self.cluster, outages=known)
         return self._known
@@ -197,6 +234,7 @@ class Stepper:
     def _pass(self) -> None:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         corrected, self._corrected = sorted(self._corrected), []
+        gone, self._gone = sorted(set(self._gone)), []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
         if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
@@ -208,6 +246,7 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
+            lost=np.array(gone, np.int64),
             deadline_s=self._deadline_s, draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 from typing import Final
 
 from dovetail.errors import InputError
+from dovetail.files import beside
 from dovetail.io.csv import read_table
 from dovetail.io.node_list import MOST_NAMED, node_list
 from dovetail.model.cluster import Outage
@@ -14,6 +16,8 @@ from dovetail.units import parse_duration
 
 FIELDS: Final = ("nodes", "begin", "end", "only", "known")
 LONGEST_NAME: Final = 200
+FAILS: Final = "fails"
+"""In place of when it is known: nobody knows before, and what runs is lost."""
 
 
 def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
@@ -26,7 +30,7 @@ def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
             raise ValueError(f"only: a name of more than {LONGEST_NAME} characters")
         one = Outage(
             tuple(node_list(" ".join(where.split()), nodes, " ")), _instant("begin", begin), _instant("end", end), only,
-            _instant("known", known) if known else 0,
+            _instant("known", known) if known not in ("", FAILS) else 0, known == FAILS,
         )  # fmt: skip
         if one.begin >= one.end:
             raise ValueError(f"it ends at {one.end} s, and begins at {one.begin} s")
@@ -40,6 +44,16 @@ def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
     if sum(len(one.nodes) for one in found) > MOST_NAMED:
         raise InputError(path, 0, f"more than {MOST_NAMED:,} nodes are named in all")
     return found
+
+
+def write_outages(outages: Sequence[Outage], path: str | Path) -> None:
+    """Write them as they are read."""
+    with beside(Path(path)) as new:
+        rows = [
+            f"{' '.join(map(str, one.nodes))},{one.begin},{one.end},{one.only},{FAILS if one.fails else one.known}"
+            for one in outages
+        ]
+        new.write_text("\n".join([",".join(FIELDS), *rows, ""]), encoding="utf-8")
 
 
 def _instant(what: str, text: str) -> int:

@@ -122,6 +122,12 @@ def occupy(cap: Any, run: Run, now: int) -> None:
         info[DUE] = min(info[DUE], run.jobs[START, job] + run.jobs[ESTIMATE, job])
 
 
+@jit
+def give_up(cap: Any, job: int, now: int, end: int) -> None:
+    """Take a job off the machine before it has ended; `end` as given to start."""
+    release(cap, job, now, end)
+
+
 @inner
 def _next_moment(cap: Any, run: Run, rule: Any) -> int:
     """The next instant at which a job arrives or ends, the machine changes while jobs wait, or a periodic pass is due;

@@ -34,9 +34,21 @@ def summarize(
         **_of_jobs(schedule, counting, bound_s, short_s, narrow),
         **_of_system(line),
         **of_nodes(schedule, line),
+        **_of_failures(schedule),
         **(of_deadlines(schedule, counting) if bool((schedule.workload.get("deadline_s") >= 0).any()) else {}),
         **(of_energy(schedule, site) if site is not None else {}),
         **({"rules_broken": len({one.job for one in check_schedule(schedule)})} if schedule.recorded else {}),
+    }
+
+
+def _of_failures(schedule: Schedule) -> dict[str, float]:
+    """How many runs failures of nodes have ended, and the processor-seconds of them, where nodes fail."""
+    if not any(one.fails for one in schedule.cluster.outages):
+        return {}
+    size = schedule.workload.size
+    return {
+        "lost_runs": len(schedule.lost),
+        "lost_processor_s": sum(int(size[one.job]) * (one.end - one.start) for one in schedule.lost),
     }
 
 

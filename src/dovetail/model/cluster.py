@@ -47,7 +47,8 @@ class Outage:
 
     From `begin` until before `end` no job starts on `nodes`, and none that would not end by `begin`, by its estimate,
     starts there before. What runs there all the same may end. Policies know of it from `known` on, at `begin` at the
-    latest. `only`: the name of a reservation, whose jobs may use the nodes all the same.
+    latest. `only`: the name of a reservation, whose jobs may use the nodes all the same. `fails`: nobody knows before,
+    and what runs there is lost: it waits again, from then on, for all of its run time.
     """
 
     nodes: tuple[int, ...]
@@ -56,6 +57,12 @@ class Outage:
     """NEVER: no end is known. A replay wants one."""
     only: str = ""
     known: int = 0
+    fails: bool = False
+
+    @property
+    def told(self) -> int:
+        """When policies learn of it."""
+        return self.begin if self.fails else min(self.known, self.begin)
 
 
 MOST_MW: Final = 10**9
@@ -168,7 +175,7 @@ class Cluster:
     def out(self) -> Ints:
         """The outages node by node, a column each: node, begin, end, number of the reservation (-1: none), known."""
         rows = [
-            (node, one.begin, one.end, self.reservations.index(one.only) if one.only else -1, one.known)
+            (node, one.begin, one.end, self.reservations.index(one.only) if one.only else -1, one.told)
             for one in self.outages
             for node in dict.fromkeys(one.nodes)
         ]

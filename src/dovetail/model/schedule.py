@@ -19,6 +19,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Lost:
+    """A run that a failure of a node ended at `end`: its work is lost, and the job waited again from then on."""
+
+    job: int
+    start: int
+    end: int
+    nodes: Ints
+    devices: Ints
+
+
+@dataclass(frozen=True)
 class Schedule:
     """Realised starts of all jobs of a workload. A job that was never started has start -1.
 
@@ -30,6 +41,7 @@ class Schedule:
     `placement`: the node of every unit, where the cluster's nodes are known.
     `charged_s`: how long all decisions took together, where that was added to the waits.
     `clairvoyant`: the policy knew the run times and the submissions to come.
+    `lost`: runs that a failure ended. The job's `start` and `placement` are those of its last run.
     `recorded`: nobody decided these starts; they are those of the log. They may break rules.
     """
 
@@ -50,6 +62,7 @@ class Schedule:
     placement: Placement | None = None
     charged_s: float = 0.0
     recorded: bool = False
+    lost: tuple[Lost, ...] = ()
 
     def __repr__(self) -> str:
         ran = self.start >= 0

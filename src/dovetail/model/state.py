@@ -48,6 +48,8 @@ class State:
     future: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     corrected: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Running jobs that have outlived their estimates and been given others since the last pass."""
+    lost: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Jobs that ran until a node failed since the last pass: they wait again."""
     deadline_s: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     draws_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Where there is a power cap: what each job draws beyond what its processors draw when idle. Empty: no cap."""

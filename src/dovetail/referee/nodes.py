@@ -106,7 +106,8 @@ class _Pairs:
 
     def __init__(self, cluster: Cluster, asked: Requests, units: Units) -> None:
         self.cluster, self.asked = cluster, asked
-        turn = np.cumsum(np.concatenate([[0], units.job[1:] != units.job[:-1]]))
+        other = (units.job[1:] != units.job[:-1]) | (units.begin[1:] != units.begin[:-1])  # a job may run twice
+        turn = np.cumsum(np.concatenate([[0], other]))
         _, first, self.pair, self.count = np.unique(
             turn * cluster.nodes + units.node, return_index=True, return_inverse=True, return_counts=True
         )

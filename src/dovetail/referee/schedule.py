@@ -142,11 +142,52 @@ def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
         yield Violation(rule, int(job[row]), at, f"started at {at} on node {node}; nodes are 0 to {cluster.nodes - 1}")
     for row in first_of_each(units, ~started[job] & (placement.node != -1)):
         yield Violation(rule, int(job[row]), -1, f"never started, and has node {units.node[row]}")
-    yield from check_units(cluster, asked, units.where(started[job] & there), "started")
+    ran = units.where(started[job] & there)
+    yield from check_units(cluster, asked, _with_lost(ran, schedule), "started")
+    yield from _runs_again(schedule)
     if cluster.outages:
         length = schedule.said if len(schedule.said) else schedule.workload.limit
         expected = replace(units, end=units.begin + length[job])
         yield from check_outages(cluster, asked, expected.where(started[job] & there), "started")
+
+
+def _with_lost(units: Units, schedule: Schedule) -> Units:
+    """The units, and those of runs that a failure ended."""
+    for one in schedule.lost:
+        n = len(one.nodes)
+        rows = (np.full(n, one.job), one.nodes, one.devices, np.full(n, one.start), np.full(n, one.end))
+        columns = zip((units.job, units.node, units.devices, units.begin, units.end), rows, strict=True)
+        units = Units(*(np.concatenate(both) for both in columns))
+    return units
+
+
+def _runs_again(schedule: Schedule) -> Iterator[Violation]:
+    """A run is lost when one of its nodes fails and not before, and the next one of the job begins later."""
+    failed = {(node, one.begin) for one in schedule.cluster.outages if one.fails for node in one.nodes}
+    ready = dict[int, int]()
+    for one in schedule.lost:
+        if not any((node, one.end) in failed for node in one.nodes.tolist()):
+            yield Violation("lost run", one.job, one.end, f"was lost at {one.end}, and no node of it failed then")
+        if one.start < max(ready.get(one.job, 0), int(schedule.arrive[one.job])) or one.end <= one.start:
+            yield Violation("lost run", one.job, one.start, f"ran from {one.start} to {one.end}, and not before that")
+        ready[one.job] = one.end
+    for job, at in ready.items():
+        if 0 <= schedule.start[job] < at:
+            start = int(schedule.start[job])
+            yield Violation("lost run", job, start, f"started at {start}, and was lost at {at}")
+    yield from _survivors(schedule, failed)
+
+
+def _survivors(schedule: Schedule, failed: set[tuple[int, int]]) -> Iterator[Violation]:
+    """Nobody runs on through a failure of its node."""
+    placement = schedule.placement
+    if not failed or placement is None:
+        return
+    job = np.repeat(np.arange(len(schedule.start)), np.diff(placement.first))
+    for node, at in sorted(failed):
+        there = job[placement.node == node]
+        for one in there[(schedule.start[there] < at) & (schedule.end[there] > at)].tolist():
+            yield Violation("lost run", one, at, f"runs on node {node}, which fails at {at}, and goes on")
 
 
 def _promises(schedule: Schedule) -> Iterator[Violation]:

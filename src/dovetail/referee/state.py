@@ -23,7 +23,7 @@ LATEST = 1 << 59
 MOST_SUM_S = 1 << 60
 """No instant of a plan comes later: all that waits and runs, one after the other."""
 _COLUMNS = ("submit", "size", "limit", "estimate", "user", "start")
-_LISTS = ("waiting", "running", "arrived", "ended", "corrected", "future")
+_LISTS = ("waiting", "running", "arrived", "ended", "corrected", "lost", "future")
 
 
 def check_state(state: State) -> None:

@@ -254,7 +254,7 @@ def _read(path: Path) -> Workload:
     return read_parquet(path)
 
 
-_OUTAGE: Final = ("nodes", "begin", "end", "only", "known")
+_OUTAGE: Final = ("nodes", "begin", "end", "only", "known", "fails")
 
 
 def nodes_of(cluster: Cluster) -> dict[str, Any]:
@@ -281,8 +281,10 @@ def cluster_of(processors: int, text: str) -> Cluster:
             for kind in said["kinds"]
         )  # fmt: skip
         outages = tuple(
-            Outage(tuple(map(int, nodes)), int(begin), int(end), str(only), int(known))
-            for nodes, begin, end, only, known in (map(one.__getitem__, _OUTAGE) for one in said.get("outages", ()))
+            Outage(tuple(map(int, nodes)), int(begin), int(end), str(only), int(known), bool(fails))
+            for nodes, begin, end, only, known, fails in (
+                map(one.__getitem__, _OUTAGE) for one in said.get("outages", ())
+            )
         )
         resources = tuple(map(str, said["resources"]))
         return Cluster(processors, resources, kinds, str(said["shared"]), outages=outages)
