@@ -550,7 +550,7 @@ def future(trial: Trial) -> Iterator[str]:
     """Jobs that come later, and run times and outages that are not known yet, change nothing that has happened."""
     case, made, rng = trial.case, trial.made, trial.rng("future")
     now = int(rng.choice(made.arrive.tolist()))
-    least = np.where(made.start >= 0, np.maximum(now - made.start, 0), 0) + 1
+    least = np.where(made.start >= 0, np.maximum(now - _first_start(made), 0), 0) + 1
     longer = 0 if case.large else 1  # with longer jobs, queues would grow beyond all bounds
     other = np.array(
         [rng.choice((1, ran, ran + longer * (ran + 1))) for ran in case.jobs["runtime"].tolist()], np.int64
@@ -566,14 +566,25 @@ def future(trial: Trial) -> Iterator[str]:
     yield from _same_until(now, trial.replay(kept(case, here), keep=True), made, "without the jobs to come", here)
 
 
+def _first_start(made: Schedule) -> Ints:
+    """When jobs started for the first time: runs that a failure ended count."""
+    start = made.start.copy()
+    for one in reversed(made.lost):
+        start[one.job] = one.start
+    return start
+
+
 def _same_until(now: int, made: Schedule, wanted: Schedule, how: str, keep: Any = None) -> Iterator[str]:
-    start = wanted.start if keep is None else wanted.start[keep]
-    have, want = (np.where(column <= now, column, -1) for column in (made.start, start))
+    start = _first_start(wanted) if keep is None else _first_start(wanted)[keep]
+    have, want = (np.where(column <= now, column, -1) for column in (_first_start(made), start))
     if not np.array_equal(have, want):
         job = int(np.flatnonzero(have != want)[0])
         yield f"by {now}, job {job} has started at {have[job]} {how}, wanted {want[job]}"
     said = wanted.said if keep is None or not len(wanted.said) else wanted.said[keep]
     known = made.arrive <= now
+    known[[one.job for one in (*made.lost, *wanted.lost) if one.job < len(known)]] = (
+        False  # told anew when it came again
+    )
     if len(said) and not np.array_equal(made.said[known], said[known]):
         yield f"estimates made by {now} differ {how}"
 

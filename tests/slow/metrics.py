@@ -52,6 +52,10 @@ def slow_metrics(schedule: Schedule, site: Site | None = None, counting: str = "
     found |= _of_time(started, schedule.cluster.processors)
     if schedule.placement is not None:
         found |= _of_nodes(schedule, started)
+    if True in [outage.fails for outage in schedule.cluster.outages]:
+        sizes = schedule.workload.size.tolist()
+        seconds = [sizes[run.job] for run in schedule.lost for _ in range(run.start, run.end)]
+        found |= {"lost_runs": len(schedule.lost), "lost_processor_s": sum(seconds)}
     if any(one >= 0 for one in schedule.workload.get("deadline_s").tolist()):
         found |= _of_deadlines(rows, schedule.accepted.tolist())
     if site is not None:

@@ -268,10 +268,11 @@ def _check_nodes(workload: Workload, cluster: Cluster) -> None:
 def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | None) -> None:
     """Run to the end, stopping on the way only to say how far it is."""
     if progress is not None and len(workload):
-        first, last = int(workload.submit[0]), int(workload.submit[-1])
+        first, last, most = int(workload.submit[0]), int(workload.submit[-1]), 0
         for i in range(1, _CHUNKS + 1):
             engine.advance(first + (last - first) * i // _CHUNKS)
-            progress(engine.started)
+            most = max(most, engine.started)  # those that are lost have not
+            progress(most)
     engine.advance()
     if progress is not None:
         progress(len(workload))

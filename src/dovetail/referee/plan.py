@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -118,7 +119,8 @@ def _plan_nodes(
         )
         yield from check_units(cluster, asked, rows, "is planned")
         starts = rows.where(~np.isin(rows.job, state.running))
-        yield from check_outages(cluster, asked, starts, "is planned")
+        known = tuple(one for one in cluster.outages if one.told <= state.now)
+        yield from check_outages(replace(cluster, outages=known), asked, starts, "is planned")
 
 
 def _plan_cores(
