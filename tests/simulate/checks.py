@@ -312,7 +312,11 @@ def resumed(trial: Trial) -> Iterator[str]:
     last = int(made.start.max(initial=0)) + 5
     for until in sorted(rng.randint(-1, last) for _ in range(rng.randint(1, 8))):
         going.advance(until)
-        if not np.array_equal(going.start, np.where(made.start <= until, made.start, -1)):
+        wanted = np.where(made.start <= until, made.start, -1)
+        for one in made.lost:
+            if one.start <= until < one.end:
+                wanted[one.job] = one.start
+        if not np.array_equal(going.start, wanted):
             yield f"stopped at {until}, other jobs have started"
             return
         if rng.random() < 0.5:

@@ -29,7 +29,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.names import of_user
 from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
-from dovetail.units import MOST_SECONDS
+from dovetail.referee.state import LATEST
 from dovetail.version import __version__
 
 Progress = Callable[[int], None]
@@ -244,7 +244,7 @@ def check(workload: Workload, cluster: Cluster) -> None:
 
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:
     """Every job has units, no more processors than they have cores, and fits on the idle nodes; every outage ends."""
-    if endless := [one for one in cluster.outages if one.end > MOST_SECONDS]:
+    if endless := [one for one in cluster.outages if one.end > LATEST]:
         raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
     asked = requests_of(workload, cluster)
     many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)

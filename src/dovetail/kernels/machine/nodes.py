@@ -59,6 +59,7 @@ from dovetail.kernels.machine.node_fit import (
     SCRATCH,
     SHADOW,
     SHADOW_AT,
+    SHADOWS,
     SHAKEN,
     SHARE,
     SHARED,
@@ -118,7 +119,7 @@ class Nodes(NamedTuple):
     pool: Ints
     """What is free now in all, of each resource; of the shared one in parts."""
     unfit: Ints
-    """By REQUEST: the EPOCH in which it was found not to fit now."""
+    """By REQUEST: the EPOCH in which it was found not to fit now, and the shadow (SHADOWS) beside which it does not."""
     most: Ints
     """How many units the largest k jobs have."""
     free: Ints
@@ -211,7 +212,7 @@ def new_nodes(
     placed = np.full((2, int(first[-1])), -1, np.int64)
     return Nodes(
         info, capacity, total, rows, np.ascontiguousarray(need), sets, types, first, placed, np.tile(placed, (2, 1)),
-        pool, np.zeros(int(request.max(initial=0)) + 1, np.int64), most, free, running, plan, free.copy(), left,
+        pool, np.zeros((2, int(request.max(initial=0)) + 1), np.int64), most, free, running, plan, free.copy(), left,
         scratch, np.zeros((2, classes)), _with_events(outages),
     )  # fmt: skip
 
@@ -272,7 +273,7 @@ def _apply(
 @inner
 def _fits_now(cap: Nodes, job: int) -> bool:
     request = cap.rows[REQUEST, job]
-    if cap.unfit[request] == cap.info[EPOCH]:  # it did not fit, and nothing has been given back since
+    if cap.unfit[0, request] == cap.info[EPOCH]:  # it did not fit, and nothing has been given back since
         return False
     for r in range(cap.info[PLAIN]):
         need = cap.need[job, r] * cap.rows[UNITS, job]
@@ -282,7 +283,7 @@ def _fits_now(cap: Nodes, job: int) -> bool:
             return False
     if count(cap, cap.free, job, ZERO, _NEVER):
         return True
-    cap.unfit[request] = cap.info[EPOCH]
+    cap.unfit[0, request] = cap.info[EPOCH]
     return False
 
 
@@ -478,6 +479,7 @@ def _shadow(cap: Nodes, job: int, now: int) -> int:
     at = earliest_fit(cap, job, now + 1, ONE)
     _reserve(cap, job, at, _NEVER - at)
     cap.info[SHADOW_AT], cap.info[SHADOW] = now, at
+    cap.info[SHADOWS] += 1
     copy_fleet(cap.free, cap.aside)
     for unit in range(cap.first[job], cap.first[job + 1]):
         node = cap.pick[0, unit]
@@ -521,7 +523,13 @@ def _put_nodes_aside(cap: Nodes, job: int, where: Ints, out: bool) -> None:
 def _beside(cap: Nodes, job: int, end: int, shadow: int) -> bool:
     if end <= shadow:
         return True
-    return count(cap, cap.aside, job, ZERO, _NEVER)
+    request = cap.rows[REQUEST, job]
+    if cap.unfit[1, request] == cap.info[SHADOWS]:  # what is aside only gets less
+        return False
+    if count(cap, cap.aside, job, ZERO, _NEVER):
+        return True
+    cap.unfit[1, request] = cap.info[SHADOWS]
+    return False
 
 
 @inner
