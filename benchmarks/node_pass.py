@@ -2,6 +2,7 @@
 
 python benchmarks/node_pass.py easy list:reserve=100 plan-af:depth=100,ms=300 --nodes 64 1000 10000 --waiting 100 1000
 python benchmarks/node_pass.py easy --nodes 64 --waiting 1000 --forks 100       all to their ends, run times drawn
+python benchmarks/node_pass.py easy --nodes 160000 --waiting 1000 --full
 
 Nodes of four kinds (64 or 128 cores, half of them with 4 GPUs), nearly all full: jobs of 1 core to 16 nodes that run
 for up to a day. Jobs that wait ask for the same sort of things.
@@ -54,7 +55,6 @@ def state_of(nodes: int, waiting: int, seed: int = 1) -> State:
     free = cluster.capacity[cluster.kind_of]
     most = 4 * nodes
     asked = asked_by(most + waiting, cluster, rng)
-    limit = rng.integers(60, DAY_S, most + waiting)
     held: dict[int, Ints] = {}
     for job in range(most):
         room = np.flatnonzero((free >= asked.need[job]).all(axis=1))[: asked.units[job]]
@@ -63,6 +63,15 @@ def state_of(nodes: int, waiting: int, seed: int = 1) -> State:
             held[job] = room
         if free[:, 0].sum() < 0.1 * cluster.processors:
             break
+    return _state(cluster, asked, held, most, waiting, int(free[:, 0].sum()), rng)
+
+
+def _state(
+    cluster: Cluster, asked: Requests, held: dict[int, Ints], most: int, waiting: int, free: int,
+    rng: np.random.Generator,
+) -> State:  # fmt: skip
+    """These jobs run, and `waiting` behind the first `most` wait."""
+    limit = rng.integers(60, DAY_S, most + waiting)
     start = np.full(most + waiting, -1, np.int64)
     running = np.fromiter(held, np.int64)
     start[running] = NOW - (rng.random(len(running)) * limit[running]).astype(np.int64)
@@ -70,11 +79,31 @@ def state_of(nodes: int, waiting: int, seed: int = 1) -> State:
     submit[most:] = NOW - np.sort(rng.integers(0, DAY_S, waiting))[::-1]
     none = np.empty(0, np.int64)
     return State(
-        now=NOW, processors=cluster.processors, free=int(free[:, 0].sum()), waiting=most + np.arange(waiting),
+        now=NOW, processors=cluster.processors, free=free, waiting=most + np.arange(waiting),
         running=running, arrived=none, ended=none, submit=submit, size=asked.units * asked.need[:, 0], limit=limit,
         estimate=limit, user=np.zeros_like(limit), start=start, cluster=cluster, requests=asked, nodes=held,
         devices={job: np.zeros(len(where), np.int64) for job, where in held.items()},
     )  # fmt: skip
+
+
+def full_state(nodes: int, waiting: int, seed: int = 1) -> State:
+    """Another, for very many nodes: each node but a hundred has a unit of a job, and the first that waits is too large
+    to start. Quickly made."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    cluster = cluster_of(nodes)
+    free, order = cluster.capacity[cluster.kind_of], rng.permutation(nodes)
+    asked = asked_by(nodes + waiting, cluster, rng)
+    asked.units[nodes], asked.need[nodes, 0] = 120, 128
+    held: dict[int, Ints] = {}
+    last = 0
+    for job, units in enumerate(asked.units[:nodes].tolist()):
+        if last + units > nodes - 100:
+            break
+        held[job] = np.sort(order[last : last + units])
+        asked.need[job] = np.minimum(asked.need[job], free[held[job]].min(axis=0))
+        free[held[job]] -= asked.need[job]
+        last += units
+    return _state(cluster, asked, held, nodes, waiting, int(free[:, 0].sum()), rng)
 
 
 def one_pass(chosen: Policy, state: State) -> dict[str, object]:
@@ -106,6 +135,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=[64, 1000, 10_000])
     parser.add_argument("--waiting", type=int, nargs="+", default=[100, 1000, 5000, 50_000])
     parser.add_argument("--forks", type=int, default=0)
+    parser.add_argument("--full", action="store_true", help="every node in use, for very many nodes")
     args = parser.parse_args()
     small = state_of(16, 20)
     for name in args.policies:
@@ -113,8 +143,11 @@ def main() -> None:
         one_pass(chosen, small) if not args.forks else forked(chosen, small, 1)  # compile
         for nodes in args.nodes:
             for waiting in args.waiting:
-                state = state_of(nodes, waiting)
+                clock = time.process_time()
+                state = (full_state if args.full else state_of)(nodes, waiting)
+                built = round(time.process_time() - clock, 2)
                 row = {"policy": name, "nodes": nodes, "waiting": waiting, "running": len(state.running)}
+                row |= {"built_cpu_s": built} if args.full else {}
                 row |= forked(chosen, state, args.forks) if args.forks else one_pass(chosen, state)
                 print(json.dumps(row), flush=True)
 

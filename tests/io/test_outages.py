@@ -33,7 +33,7 @@ def test_what_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("0,1,2,,\n0,5,5,,\n", ":3: it ends at 5 s, and begins at 5 s"),
+        ("0,1,2,,\n0,5,5,,\n", ":3: it ends at 5, and begins at 5"),
         ("5,1,2,,\n", "nodes go from 0 to 4, upwards"),
         ("3-1,1,2,,\n", "nodes go from 0 to 4, upwards"),
         ("x,1,2,,\n", "must be numbers of nodes, as in 0-9 12"),
@@ -60,6 +60,14 @@ def test_a_cluster_file_names_its_outages(tmp_path: Path) -> None:
     path.write_text('outages = "none.csv"\n[[nodes]]\nkind = "a"\ncount = 3\ncores = 4\n')
     with pytest.raises(InputError, match=r"none\.csv"):
         read_cluster(path)
+    path.write_text('outages = "../outages.csv"\n[[nodes]]\nkind = "a"\ncount = 3\ncores = 4\n')
+    with pytest.raises(InputError, match="must be a file beside this one"):
+        read_cluster(path)
     path.write_text('outages = 3\n[[nodes]]\nkind = "a"\ncount = 3\ncores = 4\n')
     with pytest.raises(InputError, match="outages = 3: must be a text"):
         read_cluster(path)
+
+
+def test_many_nodes_are_refused_before_they_are_kept(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="are named in all"):
+        read_outages(written(tmp_path, "0-999999,1,2,,\n" * 9), 10**6)

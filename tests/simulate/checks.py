@@ -207,7 +207,8 @@ def made_place(made: Schedule) -> str:
 @check(lambda case: not case.large)
 def metrics(trial: Trial) -> Iterator[str]:
     """All metrics are those of slow obvious code, to rounding."""
-    made, site = trial.made, trial.case.site
+    made = trial.made
+    site = None if made.lost else trial.case.site  # what a lost run draws is not counted
     counting = trial.rng("metrics").choice(("all", "all", "ended"))
     have, want = summarize(made, site, counting=counting), slow_metrics(made, site, counting)
     if list(have) != list(want):
@@ -266,7 +267,8 @@ def _watched(case: Case, said: list[str]) -> Policy:
     class Watched(type(found)):  # type: ignore[misc]
         def decide(self, state: State) -> Plan:
             plan: Plan = super().decide(state)
-            broken = check_plan(state, plan, deadlines=case.bounded) if legal else []
+            told = all(one.told == 0 for one in case.cluster.outages)
+            broken = check_plan(state, plan, deadlines=case.bounded and told) if legal else []
             if not case.bounded:  # a job that is overdue breaks promises
                 broken = [one for one in broken if not one.rule.startswith("promise")]
             said.extend(f"at {state.now}: {one}" for one in broken)
@@ -329,7 +331,11 @@ def resumed(trial: Trial) -> Iterator[str]:
         yield f"{whole.passes} passes, and {made.passes} in one go"
 
 
-@check(lambda case: not case.large and "charge" not in case.rule.cannot and not case.rule.by_solver, part=0.1)
+def _chargeable(case: Case) -> bool:
+    return not (case.large or "charge" in case.rule.cannot or case.rule.by_solver or case.cluster.outages)
+
+
+@check(_chargeable, part=0.1)
 def charged(trial: Trial) -> Iterator[str]:
     """Where decisions take time, by a clock that is drawn, no rule is broken."""
     rng = trial.rng("charged")

@@ -54,7 +54,8 @@ def with_outages(case: NodesCase, rng: random.Random) -> NodesCase:
         begin = rng.randint(0, last)
         some = rng.sample(range(case.cluster.nodes), rng.randint(1, max(1, case.cluster.nodes // 2)))
         known = rng.choice((0, begin, rng.randint(0, begin)))
-        end, only, fails = begin + rng.randint(1, last), rng.choice(RESERVATIONS), rng.random() < 0.3
+        end, fails = begin + rng.randint(1, last), rng.random() < 0.3
+        only = "" if fails else rng.choice(RESERVATIONS)
         found.append(Outage(tuple(some), begin, end, only, known, fails))
     named = [rng.choice((-1, -1, 1, 2)) for _ in case.jobs]
     jobs = [replace(job, reservation=RESERVATIONS[max(which, 0)]) for job, which in zip(case.jobs, named, strict=True)]

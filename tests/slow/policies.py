@@ -518,7 +518,7 @@ def _start_beside(run: _Replay) -> None:
 
 def _late(run: _Replay, j: int) -> bool:
     """Would this job, which has a deadline, end after it?"""
-    return run.promise[j] + run.jobs[j].estimate > run.result.arrive[j] + run.jobs[j].deadline
+    return run.promise[j] + run.jobs[j].estimate > run.came.get(j, run.result.arrive[j]) + run.jobs[j].deadline
 
 
 def _plan_without(run: _Replay, out: Iterable[int]) -> Profile:

@@ -16,7 +16,7 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.engine.onward import begin_at
 from dovetail.engine.replay import replay
-from dovetail.errors import StateError
+from dovetail.errors import SettingError, StateError
 from dovetail.model.cluster import NodeKind, Outage, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
@@ -109,6 +109,12 @@ def test_nodes_that_are_out() -> None:
         assert chosen.decide(named).starts == [3]
 
 
+@pytest.mark.parametrize("name", ["pcp21", "hcp19", "switch"])
+def test_dispatchers_refuse_a_state_with_outages(name: str) -> None:
+    with pytest.raises(SettingError, match="does not look at outages"):
+        policy(name).decide(with_out(Outage((2, 3), 0, 40)))
+
+
 def with_out(*outages: Outage, **changes: Any) -> State:
     """The state with outages that are known."""
     return replace(asked(**changes), cluster=replace(CLUSTER, outages=outages))
@@ -161,6 +167,8 @@ def test_a_deadline_of_a_job_that_never_fits_is_refused() -> None:
         (lambda: asked(reservation=ints(-1, 0, -1, -1, -1, -1)), "reservation: must be from -1"),
         (lambda: on_nodes(standing=Plan(nodes={1: [0, 1, 9]})), "job 1 is on a node that is not there"),
         (lambda: on_nodes(standing=Plan(nodes={1: [0]})), "nodes has 1 entries for job 1"),
+        (lambda: on_nodes(standing=Plan(nodes=None)), "nodes and devices must be mappings"),  # type: ignore[arg-type]
+        (lambda: on_nodes(standing=Plan(nodes={3: 2.5})), "nodes of job 3: must be whole numbers"),  # type: ignore[dict-item]
         (lambda: on_nodes(standing=Plan(nodes={3: [2]}, devices={3: [7]})), "job 3 was planned"),
         (lambda: on_nodes(nodes={}), "nodes has 0 entries for job 0, which has 2 units"),
         (lambda: on_nodes(nodes={0: ints(0, 4)}), "job 0 is on a node that is not there: they go from 0 to 3"),

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 
 from dovetail.api import generate
+from dovetail.energy.site import Site
+from dovetail.engine.fair_starts import fair_starts
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.io.clusters import cluster_named
 from dovetail.io.outages import read_outages
 from dovetail.metrics import summarize
-from dovetail.model.cluster import NodeKind, Outage, by_node
+from dovetail.model.cluster import Cluster, NodeKind, Outage, by_node
+from dovetail.model.workload import Workload
 from dovetail.referee import check_schedule
 from dovetail.workloads.failures import failures
 from tests.command import run
@@ -76,3 +79,46 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     told = run("replay", log, "--cluster", "eurora", "--outages", path, "--json")
     assert '"lost_runs": ' in told.stdout, told.stderr
     assert run("workload", "failures", path, "--cluster", "eurora", "--span", "soon").returncode == 2
+
+
+def one_node(*outages: Outage, **columns: list[int]) -> tuple[Workload, Cluster]:
+    cluster = replace(by_node(("cores",), (NodeKind("one", 1, (1,)),)), outages=outages)
+    n = len(columns["submit"])
+    rows = {"id": list(range(1, n + 1)), "size": [1] * n, "runtime": columns["limit"], **columns}
+    return replace(generate(n, 1), columns={name: np.array(values) for name, values in rows.items()}), cluster
+
+
+@pytest.mark.parametrize("by_event", [False, True])
+@pytest.mark.parametrize("name", ["dbf", "plan-deadline"])
+def test_a_deadline_stays_when_a_run_is_lost(name: str, by_event: bool) -> None:
+    """It runs from 0 on, fails at 5, and cannot end by 12 any more: it is answered anew, and refused."""
+    workload, cluster = one_node(Outage((0,), 5, 6, fails=True), submit=[0], limit=[10], deadline_s=[12])
+    made = replay(workload, name, cluster=cluster, event_by_event=by_event)
+    assert (made.start.tolist(), made.accepted.tolist()) == ([6], [0])
+    assert check_schedule(made, promises=True) == []
+    workload, cluster = one_node(Outage((0,), 5, 6, fails=True), submit=[0], limit=[10], deadline_s=[16])
+    assert replay(workload, name, cluster=cluster, event_by_event=by_event).accepted.tolist() == [1]
+
+
+def test_who_knows_the_future_loses_runs_too() -> None:
+    workload, cluster = one_node(Outage((0,), 5, 6, fails=True), submit=[0, 1, 2], limit=[8, 8, 5])
+    whole, stepped = (replay(workload, "offline-af", cluster=cluster, event_by_event=one) for one in (False, True))
+    assert whole.start.tolist() == stepped.start.tolist()
+    assert whole.lost
+    for wrong in (replace(whole.lost[0], nodes=np.array([9])), replace(whole.lost[0], job=9)):
+        assert "lost run" in {one.rule for one in check_schedule(replace(whole, lost=(wrong,)))}
+
+
+def test_what_does_not_know_failures_is_refused() -> None:
+    workload, cluster = one_node(Outage((0,), 5, 6, fails=True), submit=[0], limit=[10])
+    with pytest.raises(SettingError, match="where nodes fail"):
+        fair_starts(workload, "easy", cluster, np.array(workload.limit))
+    with pytest.raises(SettingError, match="may run into an outage"):
+        replay(workload, "easy", cluster=cluster, charge_decisions=1)
+    with pytest.raises(SettingError, match="what runs drew"):
+        summarize(replay(workload, "easy", cluster=cluster), Site("s", 1))
+    with pytest.raises(ValueError, match="kept for nobody"):
+        Outage((0,), 5, 6, "ours", fails=True)
+    for wrong in ({"begin": 6.5}, {"nodes": (0.5,)}, {"known": None}, {"only": 5}, {"fails": "no"}, {"end": 10**30}):
+        with pytest.raises(ValueError, match="an outage"):
+            replace(Outage((0,), 5, 6), **wrong)

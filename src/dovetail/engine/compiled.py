@@ -111,6 +111,9 @@ class Replay:
             kernel.give_up(cap, job, at, begin + int(jobs[layout.ESTIMATE, job]))
             cap.placed[:, cap.first[job] : cap.first[job + 1]] = -1
             self.first_arrive.setdefault(job, int(jobs[layout.ARRIVE, job]))
+            if jobs[layout.DEADLINE, job] >= 0:  # counted from when it comes again
+                jobs[layout.DEADLINE, job] -= at - jobs[layout.ARRIVE, job]
+                jobs[layout.DEADLINE, job] = max(jobs[layout.DEADLINE, job], 0)
         for row in (layout.START, layout.PROMISED_FIRST, layout.PROMISED_LAST, layout.PLACE, layout.AGREED):
             jobs[row, gone] = -1
         # Both heaps are kept sorted, which is a heap too.

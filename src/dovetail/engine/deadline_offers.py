@@ -66,6 +66,8 @@ def check_asked(
     """Refuse to say what could be offered where that cannot be known: before anything is compiled for it."""
     if not 1 <= size <= cluster.processors or limit_s < 1:
         raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
+    if cluster.kinds:
+        raise SettingError("offers are made on a counted number of processors, and not on nodes yet")
     if not policy.makes_offers:
         raise SettingError(f"{policy.name} makes no offers: choose dbf")
     submit = workload.submit

@@ -47,6 +47,10 @@ def fair_starts(
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
     policy = policy_named(policy).at(site, workload, cluster.processors)
+    if any(one.fails for one in cluster.outages):
+        raise SettingError(
+            "fair starts are not known where nodes fail: what runs is lost in one future, not in another"
+        )
     if not policy.forks:
         raise SettingError(
             "fair starts need a replay that can be forked: a list or a planner without keys, clock or foresight"

@@ -68,10 +68,12 @@ def begin_at(
     """Take in a state, to go on from it under a policy. `coming`: jobs that arrive later, with limits as estimates.
     `bounded`: no job will run for longer than its estimate, now or in any fork."""
     check_state(state)
-    if not policy.forks or policy.keeps_promises:
+    if not policy.goes_on:
         raise SettingError(
             f"{policy.name} cannot go on from a state: choose a list policy or a planner without promises"
         )
+    if any(one.fails and one.begin > state.now for one in state.machine.outages):
+        raise SettingError("a node that fails after now: nobody knows it in a state")
     if never := state.never():
         job, why = next(iter(never.items()))
         raise SettingError(f"job {job} {why}: leave it out of `waiting`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -129,6 +130,10 @@ def ready(
     for wanted, circumstance in ((every_s, "every"), (charge_decisions, "charge")):
         if wanted:
             policy.refuse(circumstance)
+    if endless := [one for one in cluster.outages if one.end > LATEST]:
+        raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
+    if charge_decisions and cluster.outages:
+        raise SettingError("decisions that take time: what starts later than was decided may run into an outage")
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator
@@ -147,7 +152,24 @@ def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Es
         raise SettingError(f"{policy.name}: the log does not say what would have happened with {moved[0]}")
     rows = (workload.submit + wait, workload.submit, none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
-    return replace(made, recorded=True)
+    placement = _recorded_places(workload, cluster, policy) if cluster.kinds else None
+    return replace(made, recorded=True, placement=placement)
+
+
+def _recorded_places(workload: Workload, cluster: Cluster, policy: Policy) -> Placement:
+    """Where the log says that jobs ran."""
+    asked, ran_on = requests_of(workload, cluster), workload.get("ran_on")
+    if cluster.shared:
+        raise SettingError(f"{policy.name}: the log does not say which {cluster.shared} of a node a job had")
+    texts = [workload.called("ran_on", one) if one >= 0 else "" for one in ran_on.tolist()]
+    nodes = [[int(node) for node in text.split()] if re.fullmatch(r"[0-9 ]+", text) else [] for text in texts]
+    wrong = [job for job, some in enumerate(nodes) if len(some) != asked.units[job] or max(some) >= cluster.nodes]
+    if wrong:
+        raise SettingError(
+            f"{policy.name}: the log does not say on which nodes {len(wrong):,} of its {len(workload):,} jobs ran"
+            f" (column ran_on; first: job {workload['id'][wrong[0]]})"
+        )
+    return Placement(asked.first, np.array([node for some in nodes for node in some], np.int64), np.empty(0, np.int64))
 
 
 def finished(
@@ -243,9 +265,7 @@ def check(workload: Workload, cluster: Cluster) -> None:
 
 
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:
-    """Every job has units, no more processors than they have cores, and fits on the idle nodes; every outage ends."""
-    if endless := [one for one in cluster.outages if one.end > LATEST]:
-        raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
+    """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
     asked = requests_of(workload, cluster)
     many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)
     wrong = {

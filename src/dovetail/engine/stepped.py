@@ -80,7 +80,7 @@ class Stepper:
         self._draws = cap.draws(self.workload) if cap else np.empty(0, np.int64)
         self._room_mw = self._free_mw = cap.room(self.cluster.processors) if cap else 0
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
-        self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s")
+        self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
         self._links = feedback_links(self.workload) if self.feedback else None
         self._failures = sorted((one for one in self.cluster.outages if one.fails), key=lambda one: -one.begin)
         self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
@@ -132,7 +132,7 @@ class Stepper:
             out |= set(self._failures.pop().nodes)
         if self._nodes is None:
             return
-        for end, job in sorted(self._ends):
+        for end, job in sorted(self._ends, key=lambda one: one[1]):
             nodes = self._nodes.of(job)
             if end > at and not out.isdisjoint(nodes.tolist()):
                 self.lost.append(Lost(job, int(self.start[job]), at, nodes.copy(), self._nodes.devices_of(job).copy()))
@@ -145,6 +145,8 @@ class Stepper:
                     self._nodes.placement.devices_of(job)[:] = -1
                 self.start[job] = self.promised_first[job] = self.promised_last[job] = self.accepted[job] = -1
                 self.first_arrive.setdefault(job, int(self.arrive[job]))
+                if self._deadline_s[job] >= 0:  # counted from when it comes again
+                    self._deadline_s[job] = max(self._deadline_s[job] - (at - self.arrive[job]), 0)
                 self._coming.append((max(at, self.now), job))
                 self._gone.append(job)
                 self.started -= 1
@@ -238,7 +240,8 @@ class Stepper:
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
         if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
-            submit, future = self.workload.submit, np.arange(self.started + len(self._waiting), len(self.workload))
+            submit = np.where(self.arrive >= 0, self.arrive, self.workload.submit)
+            future = np.arange(self.started + len(self._waiting), len(self.workload))
         state = State(
             now=self.now, processors=self.cluster.processors, free=self._free,
             waiting=np.array(self._waiting, np.int64), running=np.array(sorted(self._running), np.int64),
@@ -246,8 +249,8 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
-            lost=np.array(gone, np.int64),
-            deadline_s=self._deadline_s, draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
+            lost=np.array(gone, np.int64), deadline_s=read_only(self._deadline_s), draws_mw=self._draws,
+            room_mw=self._room_mw, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):

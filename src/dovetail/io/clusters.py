@@ -115,6 +115,8 @@ def _cluster(table: Mapping[str, Any], path: str | Path, folder: Path) -> Cluste
     except ValueError as error:
         raise InputError(path, 0, str(error)) from error
     named = table.get("outages")
+    if named and (Path(named).is_absolute() or ".." in Path(named).parts):
+        raise InputError(path, 0, f"outages = {shown(named)}: must be a file beside this one, or in a folder there")
     return replace(found, outages=read_outages(folder / named, found.nodes)) if named else found
 
 

@@ -39,6 +39,9 @@ _LIMIT: Final = re.compile(r"([0-9]{1,4}):([0-5][0-9])", re.ASCII)
 _INSTANT: Final = re.compile(r"(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}", re.ASCII)
 _EPOCH: Final = datetime(2000, 1, 1)
 _DAY_S: Final = 86_400
+_LARGE: Final = (44, 45, 55, 64)
+_ORDER: Final = (*(node for node in range(1, 65) if node not in _LARGE), *_LARGE)
+"""The nodes of the log in the order of the cluster `eurora`: those with 32 GB are the last."""
 
 
 def read_eurora(path: str | Path) -> Workload:
@@ -47,6 +50,9 @@ def read_eurora(path: str | Path) -> Workload:
     names = ("id", "submit", "wait", "runtime", "limit", "size", "units", "unit_memory_gb", "unit_gpus", "unit_mics")
     columns: dict[str, Column] = {name: table.column(place) for place, name in enumerate(names)}
     twice = int(table.column(len(names)).sum())
+    places = tuple(dict.fromkeys(row[-2] for row in table.rows))
+    number = {place: at for at, place in enumerate(places)}
+    columns["ran_on"] = np.array([number[row[-2]] for row in table.rows], np.int64)
     queues = tuple(sorted({row[-1] for row in table.rows}))
     columns["queue"] = np.array([queues.index(row[-1]) for row in table.rows], np.int64)
     columns["unit_cores"] = columns["size"] // columns["units"]
@@ -63,12 +69,13 @@ def read_eurora(path: str | Path) -> Workload:
     return Workload(
         "eurora", {name: values[order] for name, values in columns.items()}, cluster_named("eurora").processors,
         provenance, table.aside, {"Computer": ("Eurora, CINECA",), "StartTime": (f"{begins} local time",)},
-        {"queue": queues},
+        {"queue": queues, "ran_on": places},
     )  # fmt: skip
 
 
 def _job(texts: list[str]) -> tuple[int | str, ...]:
-    """A line as numbers, with the queue at the end and before it whether its cores are recorded otherwise."""
+    """A line as numbers, with its nodes and its queue at the end and before them whether its cores are recorded
+    otherwise."""
     line = dict(zip(FIELDS, texts, strict=True))
     submit, start, end = (_instant(line[name], name) for name in ("submit", "start", "end"))
     if not submit <= start <= end:
@@ -84,8 +91,17 @@ def _job(texts: list[str]) -> tuple[int | str, ...]:
     return (
         count(line["job_id"], "job_id", 0, 10**15), submit, start - submit, end - start,
         _limit(line["req_walltime_hhmm"]), cores, units, -(-memory // (units * KB_PER_GB)), gpus // units,
-        mics // units, int(cores != count(line["cores"], "cores")), line["queue"],
+        mics // units, int(cores != count(line["cores"], "cores")), _nodes(line["nodes_used"], units), line["queue"],
     )  # fmt: skip
+
+
+def _nodes(text: str, units: int) -> str:
+    """The nodes of a job as the cluster numbers them, those with 32 GB last. Of one job they are listed twice."""
+    texts = text.split("+")
+    texts = texts if len(texts) == units else list(dict.fromkeys(texts))
+    if len(texts) != units:
+        raise ValueError("nodes_used are not as many as req_nodes")
+    return " ".join(str(_ORDER.index(count(one, "nodes_used", 1, 64))) for one in texts)
 
 
 def _instant(text: str, what: str) -> int:

@@ -22,28 +22,29 @@ FAILS: Final = "fails"
 
 def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
     """The outages of a cluster of so many nodes. InputError for a line that is not as it should be."""
-    number = count()
+    number, named = count(), 0
 
     def parse(texts: list[str]) -> tuple[int, Outage]:
+        nonlocal named
         where, begin, end, only, known = (text.strip() for text in texts)
         if len(only) > LONGEST_NAME:
             raise ValueError(f"only: a name of more than {LONGEST_NAME} characters")
+        if _instant("end", end) <= _instant("begin", begin):
+            raise ValueError(f"it ends at {end}, and begins at {begin}")
         one = Outage(
             tuple(node_list(" ".join(where.split()), nodes, " ")), _instant("begin", begin), _instant("end", end), only,
             _instant("known", known) if known not in ("", FAILS) else 0, known == FAILS,
         )  # fmt: skip
-        if one.begin >= one.end:
-            raise ValueError(f"it ends at {one.end} s, and begins at {one.begin} s")
+        named += len(one.nodes)
+        if named > MOST_NAMED:
+            raise InputError(path, 0, f"more than {MOST_NAMED:,} nodes are named in all")
         return next(number), one
 
     table = read_table(path, FIELDS, parse)
     if len(table.aside):
         first = int(table.aside.line.argmin())
         raise InputError(path, int(table.aside.line[first]), table.aside.reasons[table.aside.reason[first]])
-    found = tuple(one for _, one in table.rows)
-    if sum(len(one.nodes) for one in found) > MOST_NAMED:
-        raise InputError(path, 0, f"more than {MOST_NAMED:,} nodes are named in all")
-    return found
+    return tuple(one for _, one in table.rows)
 
 
 def write_outages(outages: Sequence[Outage], path: str | Path) -> None:

@@ -91,7 +91,8 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
             learn(learner, run)
             correct(learner, cap, run, now)
             info[PHASE] = TOLD
-            if rule.common.stop_for_news and (info[ENDED] + info[ARRIVED] > 0 or now == info[WAKE]):
+            news = info[ENDED] + info[ARRIVED] > 0 or now == info[WAKE] or rule.common.every_s == 0
+            if rule.common.stop_for_news and news:
                 return NEWS
         now = info[NOW]
         if info[PHASE] == TOLD:

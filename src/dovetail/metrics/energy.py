@@ -105,6 +105,8 @@ def of_energy(schedule: Schedule, site: Site) -> dict[str, float]:
 
 def powers(schedule: Schedule, site: Site, until: int | None = None) -> Powers:
     """What is drawn when, from the first arrival to the last end, or to an earlier instant."""
+    if schedule.lost:
+        raise SettingError("energy: what runs drew that failures of nodes ended is not counted yet: leave failures out")
     ran = schedule.start >= 0
     power_mw = schedule.workload.power_mw(site.busy_mw)
     start, end = schedule.start[ran], schedule.end[ran]

@@ -10,13 +10,14 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.arrays import Ints, Mask
+from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.model.features import NAME, PLAIN, chosen
 from dovetail.model.workload import Workload
 
 WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is a number of thousandths."""
 MOST_DEVICES: Final = 62
+MOST_RESERVATIONS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,24 @@ class Outage:
     only: str = ""
     known: int = 0
     fails: bool = False
+
+    def __post_init__(self) -> None:
+        numbers = (*self.nodes, self.begin, self.end, self.known)
+        if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers):
+            raise ValueError("an outage has whole numbers for its nodes and times")
+        if not isinstance(self.only, str) or not isinstance(self.fails, bool):
+            raise ValueError("an outage is for the name of a reservation, and fails or does not")
+        if not (
+            self.nodes and min(self.nodes) >= 0 and 0 <= self.begin < self.end <= NEVER and 0 <= self.known <= NEVER
+        ):
+            raise ValueError(
+                f"an outage has nodes, and ends after it begins, from 0 s on; got {self.begin} to {self.end}"
+            )
+        if self.fails and self.only:
+            raise ValueError(f"a node that fails is kept for nobody, got {self.only!r}")
+        object.__setattr__(self, "nodes", tuple(map(int, self.nodes)))
+        for name in ("begin", "end", "known"):
+            object.__setattr__(self, name, int(getattr(self, name)))
 
     @property
     def told(self) -> int:
@@ -111,6 +130,8 @@ class Cluster:
     def __post_init__(self) -> None:
         named = dict.fromkeys((*self.reservations, *(one.only for one in self.outages if one.only)))
         object.__setattr__(self, "reservations", tuple(named))
+        if len(named) > MOST_RESERVATIONS:
+            raise ValueError(f"more than {MOST_RESERVATIONS} reservations: each costs memory for every job")
         if self.processors < 1:
             raise ValueError(f"a cluster has at least 1 processor, got {self.processors}")
         if not self.kinds:
@@ -127,11 +148,8 @@ class Cluster:
             if self.shared and kind.capacity[self.shared_at] > MOST_DEVICES:
                 raise ValueError(f"kind {kind.name!r}: a node has at most {MOST_DEVICES} {self.shared} that are shared")
         for one in self.outages:
-            if not one.nodes or min(one.nodes) < 0 or max(one.nodes) >= self.nodes or not 0 <= one.begin < one.end:
-                raise ValueError(
-                    f"an outage has some of the nodes 0 to {self.nodes - 1:,}, and ends after it begins, from 0 s on;"
-                    f" got {list(one.nodes[:3])}... from {one.begin} to {one.end}"
-                )
+            if max(one.nodes) >= self.nodes:
+                raise ValueError(f"an outage of node {max(one.nodes)}: they go from 0 to {self.nodes - 1:,}")
         total = sum(kind.count * kind.capacity[0] for kind in self.kinds)
         if total != self.processors:
             raise ValueError(f"the nodes have {total} cores, and the cluster {self.processors} processors")
@@ -174,8 +192,9 @@ class Cluster:
     @cached_property
     def out(self) -> Ints:
         """The outages node by node, a column each: node, begin, end, number of the reservation (-1: none), known."""
+        number = {name: r for r, name in enumerate(self.reservations)}
         rows = [
-            (node, one.begin, one.end, self.reservations.index(one.only) if one.only else -1, one.told)
+            (node, one.begin, one.end, number.get(one.only, -1), one.told)
             for one in self.outages
             for node in dict.fromkeys(one.nodes)
         ]

@@ -27,20 +27,21 @@ REQUIRED: Final = ("id", "submit", "size", "runtime", "limit")
 OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
-    "units", "per_node", "exclusive", "feature", "gpu_share", "reservation", "power_mw", "gpus", "soft_limit",
+    "units", "per_node", "exclusive", "feature", "gpu_share", "reservation", "ran_on", "power_mw", "gpus", "soft_limit",
     "descriptor",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
 (field 18); `deadline_s` is by how long after its arrival a job must have ended (-1: no matter when); `line` is
 the line of the source file. What a job asks of nodes (model/requests.py): `units`, `unit_RESOURCE` of each for any
-resource, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`. `power_mw`: milliwatts that each
-processor of the job draws. Of SWF with more than 18 fields: used `gpus`, `soft_limit`, and a `descriptor` of nodes."""
+resource, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`; `ran_on`: which it had, as
+recorded. `power_mw`: milliwatts that each processor of the job draws. Of SWF with more than 18 fields: used `gpus`,
+`soft_limit`, and a `descriptor` of nodes."""
 
 UNIT: Final = "unit_"
 """Columns with this before the name of a resource: what one unit of a job needs of it."""
 
-NAMED: Final = ("user", "group", "name", "queue", "partition", "feature", "reservation", "descriptor")
+NAMED: Final = ("user", "group", "name", "queue", "partition", "feature", "reservation", "ran_on", "descriptor")
 """Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
 
 

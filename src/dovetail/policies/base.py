@@ -117,6 +117,14 @@ class Policy(ABC):
     compiled: ClassVar[bool] = False
     """Whole replays of it are compiled: `rule` gives it as numbers."""
 
+    needs_nodes: ClassVar[bool] = False
+    """It places jobs on nodes and runs nowhere else."""
+
+    @declared
+    def keeps_deadlines(self) -> bool:
+        """It answers the deadlines that jobs come with, and keeps those that it accepted."""
+        return self.makes_offers
+
     @declared
     def by_solver(self) -> bool:
         """OR-Tools decides: another version of it may decide otherwise."""
@@ -168,6 +176,11 @@ class Policy(ABC):
         """Whether a replay of it can be stopped, copied and gone on with."""
         return self.compiled and not (self.user_keys or self.timed or self.clairvoyant)
 
+    @declared
+    def goes_on(self) -> bool:
+        """Whether a replay of it can begin at a state."""
+        return self.forks and not (self.keeps_promises or self.needs_site)
+
     def __post_init__(self) -> None:
         check_settings(self)
 
@@ -190,6 +203,11 @@ class Policy(ABC):
     def keys(self, state: State) -> Any:
         """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
         return None
+
+    def look_at(self, state: State) -> None:
+        """Refuse a state with outages, if it cannot keep clear of them."""
+        if state.cluster is not None and state.cluster.outages:
+            self.refuse("outages")
 
     def refuse(self, circumstance: str) -> None:
         """Refuse a circumstance in which it, or one that it hands decisions on to, cannot run."""
@@ -237,7 +255,7 @@ class RulePolicy(Policy):
             return self.made(state)
         waiting, arrived = (jobs[~np.isin(jobs, list(unfit))] for jobs in (state.waiting, state.arrived))
         plan = self.made(replace(state, waiting=waiting, arrived=arrived))
-        wished = state.deadline_s if self.makes_offers and len(state.deadline_s) else np.full_like(state.submit, -1)
+        wished = state.deadline_s if self.keeps_deadlines and len(state.deadline_s) else np.full_like(state.submit, -1)
         refused = {job: -1 for job in unfit if wished[job] >= 0}
         return replace(plan, reasons={**plan.reasons, **unfit}, deadlines={**plan.deadlines, **refused})
 
@@ -291,6 +309,8 @@ def _why(state: State, cap: Machine, run: layout.Run, starts: Ints, holds: str) 
     fits = np.zeros(len(state.waiting), np.int64)
     fit_now(cap, run, fits)
     fits[starts] = -1
+    if any(one.begin > state.now for one in (state.cluster.outages if state.cluster else ())):
+        holds += ", or an outage would come before its end"
     held = dict.fromkeys(state.waiting[fits == 1].tolist(), holds)
     jobs = state.waiting[fits == 0]
     if state.requests is not None:

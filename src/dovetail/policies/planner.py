@@ -115,6 +115,10 @@ class Planner(RulePolicy):
         return self.patient is not None
 
     @property
+    def keeps_deadlines(self) -> bool:
+        return self.keeps_promises
+
+    @property
     def cannot(self) -> Mapping[str, str]:
         second = "promises starts to the second: it cannot run with --every"
         return {"every": second} if self.keeps_promises else {}

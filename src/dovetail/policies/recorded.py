@@ -22,7 +22,6 @@ class Recorded(Policy):
     name: str = "recorded"
     from_record: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = {
-        "nodes": "cannot be told on nodes: the log does not say which job ran where",
         "every": _PAST,
         "cap": _PAST,
         "charge": _PAST,

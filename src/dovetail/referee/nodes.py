@@ -57,8 +57,9 @@ def check_outages(cluster: Cluster, asked: Requests, units: Units, verb: str) ->
     """No unit begins on a node that is out, or that is known to be out before the unit would have ended: `end` is by
     estimates. Who has the reservation may."""
     in_turn = np.argsort(units.node, kind="stable")
+    nodes = units.node[in_turn]
     for node, begin, end, leaves, known in cluster.out.T.tolist():
-        first, last = np.searchsorted(units.node[in_turn], [node, node + 1])
+        first, last = np.searchsorted(nodes, [node, node + 1])
         rows = in_turn[first:last]
         there = (units.begin[rows] < end) & (units.end[rows] > begin) & (units.begin[rows] >= min(known, begin))
         if leaves >= 0:

@@ -142,23 +142,27 @@ def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
         yield Violation(rule, int(job[row]), at, f"started at {at} on node {node}; nodes are 0 to {cluster.nodes - 1}")
     for row in first_of_each(units, ~started[job] & (placement.node != -1)):
         yield Violation(rule, int(job[row]), -1, f"never started, and has node {units.node[row]}")
-    ran = units.where(started[job] & there)
-    yield from check_units(cluster, asked, _with_lost(ran, schedule), "started")
+    for one in schedule.lost:
+        fits = 0 <= one.job < len(started) and len(one.nodes) == len(one.devices) == asked.units[one.job]
+        if not fits or min(one.nodes) < 0 or max(one.nodes) >= cluster.nodes:
+            yield Violation("lost run", one.job, one.end, f"was lost on nodes {list(one.nodes)[:9]}: it had no such")
+            return
+    ran = _with_lost(units.where(started[job] & there), schedule)
+    yield from check_units(cluster, asked, ran, "started")
     yield from _runs_again(schedule)
     if cluster.outages:
         length = schedule.said if len(schedule.said) else schedule.workload.limit
-        expected = replace(units, end=units.begin + length[job])
-        yield from check_outages(cluster, asked, expected.where(started[job] & there), "started")
+        yield from check_outages(cluster, asked, replace(ran, end=ran.begin + length[ran.job]), "started")
 
 
 def _with_lost(units: Units, schedule: Schedule) -> Units:
     """The units, and those of runs that a failure ended."""
+    rows = [units]
     for one in schedule.lost:
-        n = len(one.nodes)
-        rows = (np.full(n, one.job), one.nodes, one.devices, np.full(n, one.start), np.full(n, one.end))
-        columns = zip((units.job, units.node, units.devices, units.begin, units.end), rows, strict=True)
-        units = Units(*(np.concatenate(both) for both in columns))
-    return units
+        job, start, end = (np.full(len(one.nodes), value) for value in (one.job, one.start, one.end))
+        rows.append(Units(job, one.nodes, one.devices, start, end))
+    columns = ("job", "node", "devices", "begin", "end")
+    return Units(*(np.concatenate([getattr(one, column) for one in rows]) for column in columns))
 
 
 def _runs_again(schedule: Schedule) -> Iterator[Violation]:
@@ -184,8 +188,10 @@ def _survivors(schedule: Schedule, failed: set[tuple[int, int]]) -> Iterator[Vio
     if not failed or placement is None:
         return
     job = np.repeat(np.arange(len(schedule.start)), np.diff(placement.first))
+    in_turn = np.argsort(placement.node, kind="stable")
+    sorted_nodes = placement.node[in_turn]
     for node, at in sorted(failed):
-        there = job[placement.node == node]
+        there = job[in_turn[slice(*np.searchsorted(sorted_nodes, [node, node + 1]))]]
         for one in there[(schedule.start[there] < at) & (schedule.end[there] > at)].tolist():
             yield Violation("lost run", one, at, f"runs on node {node}, which fails at {at}, and goes on")
 

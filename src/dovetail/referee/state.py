@@ -143,7 +143,9 @@ def _check_nodes(state: State, cluster: Cluster, ran: Ints) -> None:
     here = np.concatenate([state.waiting, ran])
     for words, these in asked.wrong(here).items():
         _refuse(here, these, words)
-    stood = state.waiting[np.isin(state.waiting, list(state.standing.nodes))]
+    if not isinstance(state.standing.nodes, Mapping) or not isinstance(state.standing.devices, Mapping):
+        raise StateError("standing: nodes and devices must be mappings of jobs")
+    stood = np.array([job for job in state.waiting.tolist() if job in state.standing.nodes], np.int64)
     none = {job: [0] * int(asked.units[job]) for job in stood.tolist()}
     planned = _units(state, cluster, stood, state.standing.nodes, {**none, **state.standing.devices})
     for wrong in check_places(cluster, asked, planned, "was planned") if len(stood) else ():
@@ -176,10 +178,9 @@ def _held(held: Mapping[int, Any], what: str, jobs: Ints, asked: Requests) -> In
     """What is held by the units of these jobs, in a row."""
     rows = []
     for job in jobs.tolist():
-        values = held.get(job, ()) if isinstance(held, Mapping) else ()
-        if len(values) != asked.units[job]:
-            raise StateError(f"{what} has {len(values)} entries for job {job}, which has {asked.units[job]:,} units")
-        rows.append(np.asarray(values))
+        rows.append(np.asarray(held.get(job, ()) if isinstance(held, Mapping) else ()))
+        if rows[-1].size != asked.units[job]:
+            raise StateError(f"{what} has {rows[-1].size} entries for job {job}, which has {asked.units[job]:,} units")
         if rows[-1].dtype.kind != "i" or rows[-1].ndim != 1:
             raise StateError(f"{what} of job {job}: must be whole numbers, one for each unit")
     return np.concatenate(rows, dtype=np.int64)

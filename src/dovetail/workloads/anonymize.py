@@ -15,7 +15,7 @@ from dovetail.units import printable
 
 PEOPLE: Final = ("user", "group", "name", "reservation")
 """Columns that say who somebody is, or what a person wrote."""
-PLACES: Final = ("queue", "partition", "feature", "descriptor")
+PLACES: Final = ("queue", "partition", "feature", "ran_on", "descriptor")
 """Columns that say what the machine is: they stay."""
 TECHNICAL: Final = (
     "Version", "MaxJobs", "MaxRecords", "MaxProcs", "MaxNodes", "MaxRuntime", "MaxMemory", "AllowOveruse",

@@ -16,8 +16,8 @@ def failures(nodes: int, span_s: int, between_s: int, repair_s: int, seed: int =
     second; nodes fail on their own. The same seed draws the same."""
     if min(nodes, span_s, between_s, repair_s) < 1:
         raise SettingError("failures: nodes, span, time between failures and time to repair are at least 1")
-    if nodes * (span_s / between_s + 1) > MOST:
-        raise SettingError(f"failures: more than {MOST:,} are to be expected")
+    if nodes * (span_s / between_s) > MOST or nodes > MOST:
+        raise SettingError(f"failures: more than {MOST:,} nodes or failures")
     rng = np.random.Generator(np.random.PCG64([seed, nodes]))
     found = []
     for node in range(nodes):

@@ -123,8 +123,11 @@ def list_pass(
         i, job = _next(queue, until, n, i, job)
     if i >= n or depth == STRICT:
         return n_started, _0
-    if not planned and (depth == 0 or (depth == 1 and not complete)):
-        return _easy(cap, now, estimate, until, queue, i, job, n, backfill, other, depth, seen, started, n_started), _0
+    if not planned and depth <= 1:
+        at = ALL if depth == 0 else -1
+        if depth == 1 and complete:
+            at = place[job] = shadow(cap, job, now)
+        return _easy(cap, now, estimate, until, queue, i, job, n, backfill, other, at, seen, started, n_started), _0
     last = n - 1
     while last > i and not fits_now(cap, queue[last]):
         last -= 1
@@ -154,11 +157,10 @@ def _next(queue: Ints, until: Ints, n: int, i: int, job: int) -> tuple[int, int]
 @inner
 def _easy(
     cap: Any, now: int, estimate: Ints, until: Ints, queue: Ints, i: int, head: int, n: int, backfill: Ints,
-    other: bool, depth: int, seen: Ints, started: Ints, n_started: int,
+    other: bool, at: int, seen: Ints, started: Ints, n_started: int,
 ) -> int:  # fmt: skip
-    """Algorithm 2: the first blocked job has its place; others start if they end by then or fit beside it. At depth 0
-    it has none, and whatever fits starts."""
-    at = -1 if depth > 0 else ALL
+    """Algorithm 2: the first blocked job has its place, at an instant (-1: not known yet); others start if they end by
+    then or fit beside it. Where it has none (ALL), whatever fits starts."""
     first = i + 1
     rest = queue
     if other:

@@ -197,10 +197,13 @@ def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
             first = ints[ENTRY, local]
             job = first + seen[first]
             seen[first] += 1
+        if local >= n:  # only foreseen: a copy of a job that may wait itself, and has a place of its own
+            keep_place(cap, job)
         if again:
             reserve(cap, job, at, run.jobs[ESTIMATE, job])
         if local >= n:
-            continue  # only foreseen
+            back_to_kept(cap, job)
+            continue
         run.jobs[PLACE, job] = at
         if at == now:
             start(cap, job, now, now + run.jobs[ESTIMATE, job])

@@ -91,6 +91,7 @@ class Daily(Policy):
         return replace(self, site=site, draw_mw=draws, begin=int(workload.submit[0]) if len(workload) else 0)
 
     def decide(self, state: State) -> Plan:
+        self.look_at(state)
         since = (state.now - self.begin) % DAY_S
         midnight = state.now - since + DAY_S
         today = self._planned(state, midnight) if since == 0 else state.standing

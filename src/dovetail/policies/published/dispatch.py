@@ -61,6 +61,7 @@ class Dispatch(Policy):
             raise SettingError(f"model={self.model}: choose from {', '.join(MODELS)}")
         self._limits(0)
 
+    needs_nodes: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = {"outages": BLIND}
 
     def _limits(self, seed: int) -> Limits:
@@ -86,6 +87,7 @@ class Dispatch(Policy):
         return min(self.window, state.standing.memory.get(self.name, self.window))
 
     def decide(self, state: State) -> Plan:
+        self.look_at(state)
         if not len(state.waiting):
             return Plan(memory=state.standing.memory)
         problem, answer = self.solve(state)

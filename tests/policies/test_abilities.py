@@ -1,0 +1,39 @@
+"""What policies declare is what they do, and the page of it is up to date."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from docs.abilities import PATH, page
+from dovetail.energy.series import Hours
+from dovetail.energy.site import Site
+from dovetail.engine.replay import replay
+from dovetail.errors import SettingError
+from dovetail.policies.abilities import EXAMPLES, abilities
+from dovetail.policies.registry import policy
+from dovetail.referee import check_schedule
+from tests.slow.node_cases import random_nodes_case, with_outages
+
+SITE = Site("s", 900, price=Hours(np.array([1, 9, 4]) * 1_000_000), tariff=9_000_000)
+
+
+def test_the_page_is_up_to_date() -> None:
+    assert PATH.read_text(encoding="utf-8") == page(), "run python docs/abilities.py"
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "recorded"])
+@pytest.mark.parametrize("column", ["nodes", "outages"])
+def test_on_nodes(name: str, column: str) -> None:
+    """It runs there, and the referee agrees; or it is refused."""
+    chosen = policy(name)
+    case = random_nodes_case(random.Random(3))
+    case = with_outages(case, random.Random(4)) if column == "outages" else case
+    site = SITE if chosen.needs_site else None
+    if abilities(chosen)[column].can:
+        assert check_schedule(replay(case.workload, chosen, cluster=case.cluster, site=site)) == []
+    else:
+        with pytest.raises(SettingError, match=r"outages|nodes"):
+            replay(case.workload, chosen, cluster=case.cluster, site=site)
