@@ -301,7 +301,7 @@ def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | 
 def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now, or of those given
     before any has arrived; they are then taken to arrive at their submits."""
-    user = workload.get("user")
+    user, columns = workload.get("user"), {name: read_only(values) for name, values in workload.told.items()}
 
     def keys(at: Replay, waiting: Ints | None = None) -> Floats:
         jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
@@ -313,7 +313,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
             submit=jobs[layout.ARRIVE] if waiting is None else workload.submit,
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
-            start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE],
+            start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE], columns=columns,
         )  # fmt: skip
         with of_user(f"{policy.name}: its order"):
             return policy.keys(state)  # type: ignore[no-any-return]

@@ -81,6 +81,7 @@ class Stepper:
         self._room_mw = self._free_mw = cap.room(self.cluster.processors) if cap else 0
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
+        self._told = {name: read_only(values) for name, values in self.workload.told.items()}
         self._links = feedback_links(self.workload) if self.feedback else None
         self._failures = sorted((one for one in self.cluster.outages if one.fails), key=lambda one: -one.begin)
         self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
@@ -249,8 +250,8 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
-            lost=np.array(gone, np.int64), deadline_s=read_only(self._deadline_s), draws_mw=self._draws,
-            room_mw=self._room_mw, **self._on_nodes(ended),
+            lost=np.array(gone, np.int64), columns=self._told, deadline_s=read_only(self._deadline_s),
+            draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):

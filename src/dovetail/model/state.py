@@ -55,6 +55,8 @@ class State:
     """Where there is a power cap: what each job draws beyond what its processors draw when idle. Empty: no cap."""
     room_mw: int = 0
     """What all running jobs together may draw so."""
+    columns: Mapping[str, Ints] = field(default_factory=dict)
+    """What else is known of each job, by name: queue, partition, priority, qos, account, as far as it is known."""
     cluster: Cluster | None = None
     requests: Requests | None = None
     nodes: Mapping[int, Ints] = field(default_factory=dict)

@@ -28,7 +28,7 @@ OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
     "units", "per_node", "exclusive", "feature", "gpu_share", "reservation", "ran_on", "power_mw", "gpus", "soft_limit",
-    "descriptor",
+    "descriptor", "priority", "qos", "account",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
@@ -36,12 +36,18 @@ OPTIONAL: Final = (
 the line of the source file. What a job asks of nodes (model/requests.py): `units`, `unit_RESOURCE` of each for any
 resource, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`; `ran_on`: which it had, as
 recorded. `power_mw`: milliwatts that each processor of the job draws. Of SWF with more than 18 fields: used `gpus`,
-`soft_limit`, and a `descriptor` of nodes."""
+`soft_limit`, and a `descriptor` of nodes. `priority`, `qos` and `account` are for policies that look at them."""
+
+TOLD: Final = ("group", "name", "queue", "partition", "priority", "qos", "account", "reservation")
+"""Columns that a job comes with and a policy may look at (`State.columns`)."""
 
 UNIT: Final = "unit_"
 """Columns with this before the name of a resource: what one unit of a job needs of it."""
 
-NAMED: Final = ("user", "group", "name", "queue", "partition", "feature", "reservation", "ran_on", "descriptor")
+NAMED: Final = (
+    "user", "group", "name", "queue", "partition", "feature", "reservation", "ran_on", "descriptor", "qos",
+    "account",
+)  # fmt: skip
 """Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
 
 
@@ -188,6 +194,11 @@ class Workload:
         if column in self.columns:
             return self.columns[column]
         return np.full(len(self), -1, np.int64)
+
+    @property
+    def told(self) -> dict[str, Ints]:
+        """What policies may look at of each job beside what all know: TOLD, as far as it is there."""
+        return {name: self.columns[name] for name in TOLD if name in self.columns}
 
     def called(self, column: str, number: int) -> str:
         """What a user, a job, ... of that number is called: its name, else the number, empty where none is known."""

@@ -13,9 +13,9 @@ import numpy as np
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 
-PEOPLE: Final = ("user", "group", "name", "reservation")
+PEOPLE: Final = ("user", "group", "name", "reservation", "account")
 """Columns that say who somebody is, or what a person wrote."""
-PLACES: Final = ("queue", "partition", "feature", "ran_on", "descriptor")
+PLACES: Final = ("queue", "partition", "feature", "ran_on", "descriptor", "qos")
 """Columns that say what the machine is: they stay."""
 TECHNICAL: Final = (
     "Version", "MaxJobs", "MaxRecords", "MaxProcs", "MaxNodes", "MaxRuntime", "MaxMemory", "AllowOveruse",
