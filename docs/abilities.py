@@ -22,8 +22,6 @@ Made from what policies declare of themselves, by `python docs/abilities.py`: `d
 Why not:
 
 {reasons}
-
-A power cap is kept on a counted number of processors. On nodes it is refused for all policies: what is counted for a whole cluster (power, licences) is not there yet beside nodes.
 """
 
 

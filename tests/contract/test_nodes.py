@@ -14,6 +14,7 @@ from dovetail.engine.compiled import Replay, new_replay
 from dovetail.engine.replay import replay
 from dovetail.engine.stepped import Stepper
 from dovetail.kernels.machine.node_classes import AT_SEGMENTS, SEG_HIGH, VALUES, WIDTH
+from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import NodeKind, Typical, by_node
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -25,7 +26,7 @@ from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import CASES
-from tests.slow.node_cases import NodesCase, random_nodes_case, with_deadlines, with_outages
+from tests.slow.node_cases import NodesCase, random_nodes_case, with_deadlines, with_outages, with_power
 from tests.slow.nodes import RULES
 from tests.slow.policies import Conservative as SlowConservative
 from tests.slow.policies import Deadline as SlowDeadline
@@ -51,6 +52,7 @@ def disagreement(seed: int) -> list[str]:
     case = random_nodes_case(rng)
     case = with_outages(case, rng) if seed % 2 else case
     case = with_deadlines(case, rng) if isinstance(slow, SlowDeadline) else case
+    case = with_power(case, rng) if seed % 7 == 3 else case
     found = slow_replay(case.jobs, replace(case.machine, rule=rule), slow)
     types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
     cluster = replace(case.cluster, typical=types)
@@ -172,6 +174,7 @@ def test_long_queues_on_one_node_have_room() -> None:
 
 def within(going: Replay) -> None:
     """No fleet has more segments than it has room for."""
+    assert isinstance(going.cap, Nodes)
     for fleet in (going.cap.running, going.cap.plan):
         assert isinstance(fleet, np.ndarray)
         assert fleet[AT_SEGMENTS] + fleet[SEG_HIGH] * (VALUES + fleet[WIDTH]) <= len(fleet)

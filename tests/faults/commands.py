@@ -75,6 +75,7 @@ COMMANDS = (
     Command("workload convert log.swf.gz out.swf.zst"),
     Command("workload import jobs.txt --out out.parquet --anonymize --key key"),
     Command("workload generate out.parquet --jobs 40"),
+    Command("workload failures out.csv --cluster eurora"),
     Command(f"workload fetch {LOG}", cache=True),
     Command("study plan study.toml"),
     Command("study run study.toml --workers 1"),

@@ -40,10 +40,15 @@ def test_a_line_of_eurora(tmp_path: Path) -> None:
     expected = {
         "id": [7, 8], "submit": [28805, 28805 + 86400], "wait": [600, 600], "runtime": [3600, 3600],
         "limit": [5400, 5400], "size": [8, 8], "units": [2, 2], "unit_cores": [4, 4], "unit_memory_gb": [2, 2],
-        "unit_gpus": [2, 2], "unit_mics": [0, 0], "queue": [1, 0], "line": [3, 2],
+        "unit_gpus": [2, 2], "unit_mics": [0, 0], "queue": [1, 0], "ran_on": [0, 0], "line": [3, 2],
     }  # fmt: skip
     assert {name: values.tolist() for name, values in workload.columns.items()} == expected
     assert workload.names["queue"] == ("alpha", "debug")
+    assert workload.names["ran_on"] == ("0 1",)  # from 0 on
+    other = read_workload(
+        table(tmp_path, HEAD, GOOD.replace("1+2", "64+44"), GOOD.replace("7,", "8,").replace("1+2", "n1"))
+    )
+    assert (other.names["ran_on"], sorted(other["ran_on"].tolist())) == (("63 60",), [-1, 0])
     assert workload.processors == 1024
     assert workload.header["StartTime"] == ("2014-03-31 00:00:00 local time",)
     assert [(step.name, step.changed) for step in workload.provenance.steps] == [("sorted by submit", 1)]

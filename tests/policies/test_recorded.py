@@ -11,13 +11,17 @@ import pytest
 import dovetail as dt
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.io.clusters import cluster_named
+from dovetail.io.read import read_workload
 from dovetail.model.cluster import NodeKind, by_node
 from dovetail.model.workload import Provenance, Step, Workload
+from dovetail.referee import check_schedule
 from dovetail.reports.summary_text import summary
 from dovetail.reports.tables import of_case
 from dovetail.studies.cases import of_runs
 from dovetail.workloads.lublin import lublin
 from dovetail.workloads.scenarios import apply
+from tests.conftest import TRACES, needs_traces
 
 LOG = lublin(300, 64, seed=4, load=0.9)
 
@@ -66,11 +70,16 @@ def test_where_it_cannot_be_told() -> None:
         dt.replay(some, "recorded")
     with pytest.raises(SettingError, match="when 300 of its 300"):
         dt.replay(LOG, "recorded")
-    with pytest.raises(SettingError, match="which job ran where"):
-        dt.replay(replace(some, processors=64), "recorded", cluster=by_node(("cores",), (NodeKind("a", 64, (1,)),)))
     with pytest.raises(SettingError, match="what the log says"):
         dt.replay(some, "recorded", every_s=30)
     whole = with_waits(LOG, np.zeros(len(LOG)))
+    one_core, shared = (
+        by_node(("cores", "gpus"), (NodeKind("a", LOG.processors, (1, 0)),), shared) for shared in ("", "gpus")
+    )
+    with pytest.raises(SettingError, match="on which nodes 300 of its 300 jobs ran"):
+        dt.replay(whole, "recorded", cluster=one_core)
+    with pytest.raises(SettingError, match="which gpus of a node a job had"):
+        dt.replay(whole, "recorded", cluster=shared)
     with pytest.raises(SettingError, match="with its own feedback"):
         dt.replay(whole, "recorded", feedback=True)
     for scenario in ("scale-load=2", "set-load=0.5", "sample=0.5", "sample-users=0.5"):
@@ -84,3 +93,14 @@ def test_a_record_that_nobody_can_beat_is_not_called_beaten() -> None:
     told = " ".join(summary(case.page()).sentences)
     assert "less than under recorded" not in told
     assert "Of the policies, the mean wait was least under" in told
+
+
+@needs_traces
+def test_on_the_nodes_of_eurora() -> None:
+    """The log says which job ran where, and no start breaks a rule."""
+    days, cluster = read_workload(TRACES / "heterogeneous" / "eurora_jobs_merged.csv.gz"), cluster_named("eurora")
+    made = replay(days, "recorded", cluster=cluster)
+    assert check_schedule(made) == []
+    assert made.placement is not None
+    moved = replace(made.placement, node=(made.placement.node + 1) % cluster.nodes)
+    assert len(check_schedule(replace(made, placement=moved))) > 20

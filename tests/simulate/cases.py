@@ -162,7 +162,7 @@ def draw(seed: int) -> Case:
         case = first(case, 6)
     if chosen.needs_site:
         case = replace(case, site=site_of(f"site {rng.randrange(1000)}"))
-    if not nodes and kind in CAPPED and "cap" not in chosen.cannot and rng.random() < 0.12:
+    if kind in CAPPED and "cap" not in chosen.cannot and rng.random() < 0.12:
         case = _capped(rng, case)
     if "every" not in chosen.cannot and rng.random() < 0.15:
         case = replace(case, every_s=rng.choice((1, 3, 10, 60)))

@@ -183,6 +183,7 @@ def slow_jobs(case: Case) -> list[SlowJob]:
         NodeJob(
             one.submit, one.size, one.runtime, one.estimate, one.after, one.think, one.deadline, units, tuple(need),
             share, per_node, bool(exclusive), kinds, ("", *case.cluster.reservations)[1 + reservation],
+            one.size[1] if case.cluster.cap else 0,
         )
         for one, (units, share, per_node, exclusive, reservation, kinds, need) in zip(plain, more, strict=True)
     ]  # fmt: skip
@@ -541,7 +542,8 @@ def roomy(trial: Trial) -> Iterator[str]:
         kinds = tuple(replace(kind, count=kind.count * times) for kind in case.cluster.kinds)
         if sum(kind.count for kind in kinds) > 2000:
             return
-        cluster = replace(case.cluster, processors=case.cluster.processors * times, kinds=kinds, outages=())
+        grown = case.cluster.processors * times
+        cluster = replace(case.cluster, processors=grown, kinds=kinds, outages=(), cap=None)
     else:
         cluster = Cluster(int(case.jobs["size"].sum()))
     made = trial.replay(replace(case, cluster=cluster))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dovetail.model.cluster import Cluster, NodeKind, Outage, by_node
+from dovetail.model.cluster import Cluster, NodeKind, Outage, PowerCap, by_node
 from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
@@ -34,6 +34,19 @@ class NodesCase:
 
 RESERVATIONS = ("", "ours", "theirs")
 """Reservations of jobs, by number; -1: none."""
+
+
+def with_power(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case under a power cap that leaves room for each job alone."""
+    power = np.array([rng.choice((-1, 0, 5, 9, 20)) for _ in case.jobs], np.int64)
+    workload = replace(case.workload, columns={**case.workload.columns, "power_mw": power})
+    cap = PowerCap(0, rng.choice((0, 3)), rng.randint(4, 9))
+    draws = cap.draws(workload)
+    most = int(draws.max(initial=0))
+    room = most + rng.choice((0, 1, most // 2, 3 * most))
+    cluster = replace(case.cluster, cap=replace(cap, mw=room + case.cluster.processors * cap.idle_mw))
+    jobs = [replace(job, draws=mw) for job, mw in zip(case.jobs, draws.tolist(), strict=True)]
+    return NodesCase(jobs, replace(case.machine, power=(room,)), workload, cluster)
 
 
 def with_deadlines(case: NodesCase, rng: random.Random) -> NodesCase:

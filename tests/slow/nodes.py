@@ -47,6 +47,7 @@ class NodeJob(SlowJob):
     exclusive: bool = False
     kinds: int = 1
     reservation: str = ""
+    draws: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,8 @@ class SlowNodes:
     rule: str = "first"
     types: tuple[TypicalJob, ...] = ()
     outages: tuple[Outage, ...] = ()
+    power: tuple[int, ...] = ()
+    """What all jobs together may draw, where there is a cap: one more number of the row."""
 
     def changes(self, now: int) -> list[int]:
         known = [one for one in self.outages if one.told <= now]
@@ -115,7 +118,7 @@ class SlowNodes:
 
     @cached_property
     def capacity(self) -> Size:
-        return _in_a_row(self.whole)
+        return (*_in_a_row(self.whole), *self.power)
 
     @cached_property
     def total(self) -> list[int]:
@@ -234,7 +237,7 @@ class SlowNodes:
         free = self.by_node(row)
         now = profile.times[0]
         fits = [0 if self.is_out(x, job, now, begin) else self.fit(x, m, job) for x, m in enumerate(free)]
-        if sum(fits) < job.units:
+        if sum(fits) < job.units or (self.power and row[-1] < job.draws):
             return None
         good = [x for x, count in enumerate(fits) if count > 0]
         scores = {x: self.score(x, free[x], job) for x in good}
@@ -247,7 +250,8 @@ class SlowNodes:
                 used += mine
                 nodes.append(x)
                 devices.append(sum(1 << d for d in mine))
-        held = tuple(before - after for before, after in zip(row, _in_a_row(free), strict=True))
+        after = (*_in_a_row(free), *(row[-1] - job.draws for _ in self.power))
+        held = tuple(before - left for before, left in zip(row, after, strict=True))
         return Place(held, tuple(nodes), tuple(devices))
 
     def held(self, job: NodeJob, nodes: Sequence[int], devices: Sequence[int]) -> Size:
@@ -263,7 +267,7 @@ class SlowNodes:
                 for d in range(len(part)):
                     if r == self.shared and mask >> d & 1:
                         part[d] += job.share
-        return _in_a_row(rows)
+        return (*_in_a_row(rows), *(job.draws for _ in self.power))
 
 
 def _in_a_row(nodes: Sequence[Free]) -> Size:
@@ -277,7 +281,8 @@ def machine_of(cluster: Cluster, rule: str = "first", types: tuple[TypicalJob, .
     """The nodes of a cluster."""
     kinds = tuple((kind.count, kind.capacity) for kind in cluster.kinds)
     shared = cluster.shared_at
-    return SlowNodes(kinds, shared, rule, types, cluster.outages)
+    power = (cluster.cap.room(cluster.processors),) if cluster.cap else ()
+    return SlowNodes(kinds, shared, rule, types, cluster.outages, power)
 
 
 def job_of(state: State, j: int) -> NodeJob:
@@ -295,6 +300,7 @@ def job_of(state: State, j: int) -> NodeJob:
         per_node=int(asked.per_node[j]),
         exclusive=bool(asked.exclusive[j]),
         kinds=bits(asked, j),
+        draws=int(state.draws_mw[j]) if len(state.draws_mw) else 0,
         reservation=("", *state.cluster.reservations)[1 + asked.reservation[j]] if state.cluster else "",
     )
 

@@ -7,6 +7,7 @@ import re
 import resource
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import isfinite, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -142,7 +143,7 @@ def replay_command(
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
     nodes = prepare.nodes_named(cluster, processors, outages)
     site = read_site(energy) if energy is not None else None
-    cap = _cap(power_cap, site, nodes)
+    cap = _cap(power_cap, site)
     written: set[str] = set()
     unstarted = []
     for path in traces:
@@ -150,7 +151,7 @@ def replay_command(
         workload = prepare.load(path, filters, scenarios, overrun, seed, processors, nodes)
         machine = nodes
         if cap is not None:
-            workload, machine = under_cap(workload, cap), Cluster(workload.processors, cap=cap)
+            workload, machine = under_cap(workload, cap), replace(nodes or Cluster(workload.processors), cap=cap)
         prepare.need_jobs(workload)
         read_s = time.process_time() - clock
         how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}
@@ -262,13 +263,13 @@ def _unfairness(
     return unfairness(schedule, fair, counting)
 
 
-def _cap(kw: float | None, site: Site | None, nodes: Cluster | None) -> PowerCap | None:
+def _cap(kw: float | None, site: Site | None) -> PowerCap | None:
     from dovetail.model.cluster import PowerCap
 
     if kw is None:
         return None
-    if site is None or nodes is not None:
-        raise SettingError("--power-cap needs --energy, which says what processors draw, and no --cluster")
+    if site is None:
+        raise SettingError("--power-cap needs --energy, which says what processors draw")
     return PowerCap(round(1e6 * kw), site.idle_mw, site.busy_mw)
 
 

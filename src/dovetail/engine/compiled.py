@@ -13,12 +13,11 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
-from dovetail.kernels.machine.nodes import Nodes
 from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.planner.search import fitted
 from dovetail.kernels.queue import new_tree, waiting_jobs
 from dovetail.model.cluster import Cluster, Outage
-from dovetail.model.machine import Machine, new_machine
+from dovetail.model.machine import Machine, new_machine, nodes_of
 from dovetail.model.requests import Requests, requests_of
 from dovetail.model.schedule import Lost
 from dovetail.model.workload import Workload
@@ -75,7 +74,8 @@ class Replay:
     @property
     def free(self) -> int:
         """Processors that no job uses."""
-        return int(self.cap.free[0] if isinstance(self.cap, Counted) else self.cap.pool[0])
+        nodes = nodes_of(self.cap)
+        return int(self.cap.free[0] if isinstance(self.cap, Counted) else nodes.pool[0] if nodes else 0)
 
     @property
     def started(self) -> int:
@@ -95,8 +95,8 @@ class Replay:
         out = list[int]()
         while self.failures and self.failures[-1].begin == at:
             out += self.failures.pop().nodes
-        jobs, info, lists, cap = self.run.jobs, self.run.info, self.run.lists, self.cap
-        if not isinstance(cap, Nodes):
+        jobs, info, lists, cap = self.run.jobs, self.run.info, self.run.lists, nodes_of(self.cap)
+        if cap is None:
             return
         running = lists[[layout.END_AT, layout.END_JOB], : info[layout.RUNNING]]
         places = [slice(cap.first[job], cap.first[job + 1]) for job in running[1].tolist()]
@@ -108,7 +108,7 @@ class Replay:
             nodes, devices = cap.placed[:, cap.first[job] : cap.first[job + 1]].copy()
             begin = int(jobs[layout.START, job])
             self.lost.append(Lost(job, begin, at, nodes, devices))
-            kernel.give_up(cap, job, at, begin + int(jobs[layout.ESTIMATE, job]))
+            kernel.give_up(self.cap, job, at, begin + int(jobs[layout.ESTIMATE, job]))
             cap.placed[:, cap.first[job] : cap.first[job + 1]] = -1
             self.first_arrive.setdefault(job, int(jobs[layout.ARRIVE, job]))
             if jobs[layout.DEADLINE, job] >= 0:  # counted from when it comes again

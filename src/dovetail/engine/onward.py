@@ -18,7 +18,7 @@ from dovetail.errors import SettingError
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import new_learner
-from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.planner.search import fitted
 from dovetail.model.machine import new_machine
 from dovetail.model.requests import Requests, joined, requests_of
@@ -105,7 +105,7 @@ def begin_at(
     asked, room = _requests(state, known, coming), lists.shape[1]
     draws = state.draws_mw[known] if len(state.draws_mw) else None
     cap = new_machine(state.machine, jobs[layout.SIZE], asked, policy.place, room, rule.common.foresight, draws)
-    if isinstance(cap, Nodes):
+    if not isinstance(cap, Counted):
         for job in state.running.tolist():
             cap.hold(int(place[job]), state.now, state.nodes[job], state.devices[job])
     kernel.occupy(cap, run, state.now)

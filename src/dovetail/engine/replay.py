@@ -21,8 +21,8 @@ from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.announce import remark
-from dovetail.kernels.machine.nodes import Nodes
 from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
+from dovetail.model.machine import nodes_of
 from dovetail.model.requests import Placement, fit_idle, requests_of, typical
 from dovetail.model.schedule import Schedule
 from dovetail.model.state import State
@@ -182,10 +182,11 @@ def finished(
     arrive = _first(jobs[layout.ARRIVE], whole.first_arrive)
     rows = (jobs[layout.START], arrive, first, last, np.where(agreed < 0, -1, agreed > layout.REFUSED))
     made = _schedule(rows, whole.learner.first, whole.passes, workload, cluster, policy, estimate, seed)
-    if not isinstance(whole.cap, Nodes):
+    nodes = nodes_of(whole.cap)
+    if nodes is None:
         return made
-    node, devices = whole.cap.placed
-    placement = Placement(whole.cap.first, node, devices if cluster.shared else devices[:0])
+    node, devices = nodes.placed
+    placement = Placement(nodes.first, node, devices if cluster.shared else devices[:0])
     return replace(made, placement=placement, lost=tuple(whole.lost))
 
 
@@ -219,8 +220,6 @@ def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
     """The cluster with all that the policy asks of it. On nodes or under a power cap, a policy that cannot run there is
     refused."""
     if cluster.cap is not None:
-        if cluster.kinds:
-            raise SettingError("nodes: a power cap is kept on a machine that counts processors, by lists and planners")
         policy.refuse("cap")
     if not cluster.kinds:
         return cluster

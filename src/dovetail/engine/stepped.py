@@ -141,6 +141,7 @@ class Stepper:
                 self._running.remove(job)
                 self._nodes.end(job)
                 self._free += self._cores(job)
+                self._free_mw += self._draw(job)
                 nodes[:] = -1
                 if self.cluster.shared:
                     self._nodes.placement.devices_of(job)[:] = -1

@@ -50,9 +50,9 @@ def read_eurora(path: str | Path) -> Workload:
     names = ("id", "submit", "wait", "runtime", "limit", "size", "units", "unit_memory_gb", "unit_gpus", "unit_mics")
     columns: dict[str, Column] = {name: table.column(place) for place, name in enumerate(names)}
     twice = int(table.column(len(names)).sum())
-    places = tuple(dict.fromkeys(row[-2] for row in table.rows))
+    places = tuple(dict.fromkeys(row[-2] for row in table.rows if row[-2]))
     number = {place: at for at, place in enumerate(places)}
-    columns["ran_on"] = np.array([number[row[-2]] for row in table.rows], np.int64)
+    columns["ran_on"] = np.array([number.get(row[-2], -1) for row in table.rows], np.int64)
     queues = tuple(sorted({row[-1] for row in table.rows}))
     columns["queue"] = np.array([queues.index(row[-1]) for row in table.rows], np.int64)
     columns["unit_cores"] = columns["size"] // columns["units"]
@@ -96,12 +96,12 @@ def _job(texts: list[str]) -> tuple[int | str, ...]:
 
 
 def _nodes(text: str, units: int) -> str:
-    """The nodes of a job as the cluster numbers them, those with 32 GB last. Of one job they are listed twice."""
+    """The nodes of a job as the cluster numbers them, those with 32 GB last; empty where they are not known. Of one job
+    they are listed twice."""
     texts = text.split("+")
     texts = texts if len(texts) == units else list(dict.fromkeys(texts))
-    if len(texts) != units:
-        raise ValueError("nodes_used are not as many as req_nodes")
-    return " ".join(str(_ORDER.index(count(one, "nodes_used", 1, 64))) for one in texts)
+    known = {str(node): str(at) for at, node in enumerate(_ORDER)}
+    return " ".join(known[one] for one in texts) if len(texts) == units and set(texts) <= set(known) else ""
 
 
 def _instant(text: str, what: str) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from dovetail.arrays import Ints
 from dovetail.kernels.machine.nodes import LEAVE, Nodes, new_nodes
 from dovetail.kernels.machine.placement import BEST_FIT, CONSOLIDATE, FIRST_FIT, GRADIENT, SCARCE, WORST_FIT
+from dovetail.kernels.machine.pooled import Pooled
 from dovetail.kernels.machine.processors import Counted, new_counted
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Requests
@@ -19,7 +20,14 @@ PLACES: Final = {
 }  # fmt: skip
 """Rules of placement (docs/nodes.md)."""
 
-Machine = Counted | Nodes
+Machine = Counted | Nodes | Pooled
+
+
+def nodes_of(cap: Machine) -> Nodes | None:
+    """The nodes of a machine; None where it only counts."""
+    if isinstance(cap, Pooled):
+        return cap.nodes
+    return cap if isinstance(cap, Nodes) else None
 
 
 def new_machine(
@@ -61,7 +69,12 @@ def new_machine(
         columns = (*columns[:-1], np.hstack([columns[-1], given]))
         outages = outages.copy()
         outages[3] = np.where(outages[3] >= 0, plain + 1 + outages[3], -1)
-    return new_nodes(
+    nodes = new_nodes(
         cluster.kind_of, np.ascontiguousarray(vectors), cluster.shared_at, columns, sets, parts, PLACES[place], jobs,
         foresight, leave, outages,
     )  # fmt: skip
+    if cluster.cap is None or draws is None:
+        return nodes
+    power = np.array([cluster.cap.room(cluster.processors)], np.int64)
+    room = 2 * jobs + 4
+    return Pooled(nodes, new_counted(np.ascontiguousarray(draws), power, room, room + 2 * foresight))

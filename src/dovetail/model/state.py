@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,9 +69,10 @@ class State:
     @property
     def machine(self) -> Cluster:
         """The cluster; one that is only counted is made of what the state says of it."""
+        cap = PowerCap(self.room_mw) if len(self.draws_mw) else None
         if self.cluster is not None and self.cluster.kinds:
-            return self.cluster
-        return Cluster(self.processors, cap=PowerCap(self.room_mw) if len(self.draws_mw) else None)
+            return self.cluster if self.cluster.cap is None and cap is None else replace(self.cluster, cap=cap)
+        return Cluster(self.processors, cap=cap)
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""
@@ -101,15 +102,15 @@ class State:
         """How many units, or processors, of each job have no room on the idle machine; -1: its power has none."""
         if self.requests is not None and self.cluster is not None:
             asked = self.requests.of(jobs)
-            missing: Ints = np.maximum(asked.units - room_idle(self.cluster, asked), 0)
-            return missing
-        lacks: Ints = np.maximum(self.size[jobs] - self.processors, 0)
+            lacks: Ints = np.maximum(asked.units - room_idle(self.cluster, asked), 0)
+        else:
+            lacks = np.maximum(self.size[jobs] - self.processors, 0)
         if len(self.draws_mw):
             lacks[(lacks == 0) & (self.draws_mw[jobs] > self.room_mw)] = -1
         return lacks
 
     def _too_large(self, job: int, lack: int) -> str:
-        if self.requests is not None and self.cluster is not None:
+        if lack > 0 and self.requests is not None and self.cluster is not None:
             need = zip(self.requests.need[job].tolist(), self.cluster.resources, strict=True)
             unit, units = ", ".join(f"{n:,} {name}" for n, name in need if n), int(self.requests.units[job])
             words = f"{units:,} unit{'s' * (units > 1)} of {unit or 'a whole node'}"

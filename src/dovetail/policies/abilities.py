@@ -29,7 +29,7 @@ COLUMNS: Final = {
     "processors": "on a counted number of processors",
     "nodes": "on nodes",
     "outages": "on nodes that are out at times, or fail",
-    "cap": "under a power cap, on processors",
+    "cap": "under a power cap, on processors or on nodes",
     "deadlines": "answers deadlines and keeps those that it accepted",
     "predictors": "with run times that a predictor says",
     "feedback": "with users who wait for their jobs (`--feedback`)",
@@ -62,8 +62,6 @@ def abilities(of: Policy) -> dict[str, Ability]:
     found["outages"] = Ability(not out, out)
     only = _ON_NODES if any(one.needs_nodes for one in (of, *of.deciders)) else ""
     found["processors"] = Ability(not only, only)
-    if only:
-        found["cap"] = Ability(False, only)
     found["deadlines"] = Ability(of.keeps_deadlines, "" if of.keeps_deadlines else _NONE)
     told = _PAST if of.from_record else _TOLD if of.clairvoyant else ""
     found["predictors"] = found["feedback"] = Ability(not told, told)

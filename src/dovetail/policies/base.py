@@ -13,12 +13,12 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
-from dovetail.kernels.machine.nodes import Nodes
+from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.one_pass import fit_now, step
 from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
-from dovetail.model.machine import PLACES, Machine, new_machine
+from dovetail.model.machine import PLACES, Machine, new_machine, nodes_of
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
@@ -39,7 +39,7 @@ COUNTS: Final = (
     " (plan-af, ...)"
 )
 BLIND: Final = "does not look at outages: choose a list policy (easy, list-saf, ...) or a planner (plan-af, ...)"
-NO_CAP: Final = "keeps no power cap: that is kept on a machine that counts processors, by lists and planners"
+NO_CAP: Final = "keeps no power cap: lists, conservative and deadline-based backfilling and planners do"
 
 PLACE: Final[Kind] = choice(*PLACES)
 
@@ -290,14 +290,15 @@ class RulePolicy(Policy):
         n_started = step(fitted(rule, cap, run.lists.shape[1]), cap, run, state.now)
         starts = run.lists[layout.STARTED, :n_started].copy()
         plan = replace(self.answer(state, run, starts), reasons=_why(state, cap, run, starts, self.holds))
-        if not isinstance(cap, Nodes):
+        nodes = nodes_of(cap)
+        if nodes is None:
             return plan
-        at = dict.fromkeys(starts.tolist(), cap.placed)
+        at = dict.fromkeys(starts.tolist(), nodes.placed)
         if self.keeps_promises and self.stands >= 0:  # later passes are to find them where they stand
             planned = np.flatnonzero(run.jobs[self.stands, : len(state.waiting)] >= 0)
-            at = dict.fromkeys(planned.tolist(), cap.pick) | at
+            at = dict.fromkeys(planned.tolist(), nodes.pick) | at
         node, devices = (
-            {int(here[i]): rows[r, cap.first[i] : cap.first[i + 1]].tolist() for i, rows in at.items()}
+            {int(here[i]): rows[r, nodes.first[i] : nodes.first[i + 1]].tolist() for i, rows in at.items()}
             for r in range(2)
         )
         return replace(plan, nodes=node, devices=devices)
@@ -357,8 +358,8 @@ def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
     asked, draws = state.requests, state.draws_mw[here] if len(state.draws_mw) else None
     if asked is None:
         return new_machine(state.machine, state.size[here], None, place, 2 * len(here), foresight, draws)
-    cap = new_machine(state.machine, state.size[here], asked.of(here), place, len(here), foresight)
-    if isinstance(cap, Nodes):
+    cap = new_machine(state.machine, state.size[here], asked.of(here), place, len(here), foresight, draws)
+    if not isinstance(cap, Counted):
         for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
             job = int(here[i])
             cap.hold(i, state.now, state.nodes[job], state.devices[job])

@@ -50,6 +50,7 @@ def check_state(state: State) -> None:
             raise StateError(f"job {job} was to end by {due}, which is not its deadline")
     if state.cluster is not None and state.cluster.kinds:
         _check_nodes(state, state.cluster, ran)
+        _check_power(state, here, ran)
         return
     if state.requests is not None:
         raise StateError("`requests` are of nodes, and the cluster has none")
@@ -57,6 +58,11 @@ def check_state(state: State) -> None:
     if used > state.processors:
         raise StateError(f"running jobs have {used:,} processors, and the machine {state.processors:,}")
     _check_free(state, state.processors - used + ended)
+    _check_power(state, here, ran)
+
+
+def _check_power(state: State, here: Ints, ran: Ints) -> None:
+    """What runs draws no more than the power cap leaves."""
     if len(state.draws_mw):
         _refuse(here, state.draws_mw[here] < 0, "draws less than nothing")
         if state.draws_mw[ran].sum(dtype=np.float64) > state.room_mw:
