@@ -134,5 +134,8 @@ def test_who_breaks_the_cap_is_told() -> None:
         with pytest.raises(SettingError, match="power cap"):
             replay(workload, policy(name), cluster=cluster)
     nodes = replace(by_node(("cores",), (NodeKind("n", 2, (4,)),)), cap=cluster.cap)
+    made = replay(workload, policy("easy"), cluster=nodes)
+    assert made.start.tolist() == replay(workload, policy("easy"), cluster=cluster).start.tolist()
+    assert check_schedule(made) == []
     with pytest.raises(SettingError, match="power cap"):
-        replay(workload, policy("easy"), cluster=nodes)
+        replay(workload, policy("pcp21"), cluster=nodes)
