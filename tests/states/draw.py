@@ -63,6 +63,7 @@ def random_state(case: Case, rng: random.Random) -> State:
                 if not use.start(job, Plan(nodes={job: where}, devices={job: bits}), 0, 0):
                     running.append(job)
                     free -= use.cores(job)
+                    spare_mw -= mw
             elif size[job] <= free:
                 running.append(job)
                 free -= int(size[job])

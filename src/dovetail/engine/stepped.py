@@ -154,11 +154,7 @@ class Stepper:
                 self.started -= 1
         heapq.heapify(self._ends)
         heapq.heapify(self._coming)
-        said: dict[str, Any] = {
-            name: {job: one for job, one in getattr(self._standing, name).items() if job not in self._gone}
-            for name in ("promised", "expected", "deadlines", "nodes", "devices")
-        }
-        self._standing = replace(self._standing, **said)
+        self._standing = self._standing.without(self._gone)
 
     def _outage_moments(self) -> list[int]:
         """When outages get known, begin and end, the first last."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,15 @@ class Plan:
     nodes: Mapping[int, Sequence[int]] = field(default_factory=dict)
     devices: Mapping[int, Sequence[int]] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
+
+    def without(self, jobs: Collection[int]) -> Plan:
+        """The same, saying nothing of these jobs."""
+        gone = set(jobs)
+        said: dict[str, Any] = {
+            name: {job: one for job, one in getattr(self, name).items() if job not in gone}
+            for name in ("promised", "expected", "deadlines", "reasons", "nodes", "devices")
+        }
+        return replace(self, starts=[job for job in self.starts if job not in gone], **said)
 
     def __repr__(self) -> str:
         said = {"promised": self.promised, "expected": self.expected, "deadlines": self.deadlines}

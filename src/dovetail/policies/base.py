@@ -267,7 +267,10 @@ class RulePolicy(Policy):
         """The plan for a state that can be, in which each waiting job fits on the idle machine."""
         if not len(state.waiting):
             return Plan()
+        if len(state.arrived):  # no plan can know who has just come
+            state = replace(state, standing=state.standing.without(state.arrived.tolist()))
         new = self.newcomers(state)
+        new = new if len(new) else state.arrived  # they stand last
         known = state.waiting[~np.isin(state.waiting, new)]
         state = replace(state, waiting=np.concatenate([known, new]), arrived=new) if len(new) else state
         rule = self.rule(Asked(keep=True, seed=state.seed, nodes=state.cluster is not None))
