@@ -269,8 +269,9 @@ class RulePolicy(Policy):
             return Plan()
         if len(state.arrived):  # no plan can know who has just come
             state = replace(state, standing=state.standing.without(state.arrived.tolist()))
+            if not np.array_equal(state.waiting[-len(state.arrived) :], state.arrived):  # then they are not the last
+                state = replace(state, arrived=state.arrived[:0])
         new = self.newcomers(state)
-        new = new if len(new) else state.arrived  # they stand last
         known = state.waiting[~np.isin(state.waiting, new)]
         state = replace(state, waiting=np.concatenate([known, new]), arrived=new) if len(new) else state
         rule = self.rule(Asked(keep=True, seed=state.seed, nodes=state.cluster is not None))
