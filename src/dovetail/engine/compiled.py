@@ -214,8 +214,7 @@ def new_replay(
     draws = cluster.cap.draws(workload) if cluster.cap is not None else None
     cap = new_machine(cluster, np.array(workload.size), requests, place, room, rule.common.foresight, draws)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
-    failures = sorted((one for one in cluster.outages if one.fails), key=lambda one: -one.begin)
-    return Replay(run, cap, fitted(rule, cap, room), learner, failures=failures)
+    return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures)
 
 
 def read_only(values: Ints) -> Ints:

@@ -58,7 +58,7 @@ class NodeUse:
         if bool((has < asked.need[job]).any()):
             return "on a node that has less than a unit needs"
         node, begin, until, leaves, known = self.cluster.out
-        in_time = (np.minimum(known, begin) <= now) & (begin < end) & (until > now)
+        in_time = (known <= now) & (begin < end) & (until > now)
         if bool(np.isin(node[in_time & ((leaves < 0) | (leaves != asked.reservation[job]))], nodes).any()):
             return "on a node that is out before it would have ended"
         taken = asked.taken(job, self.cluster, nodes, devices)

@@ -83,7 +83,7 @@ class Stepper:
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
         self._told = {name: read_only(values) for name, values in self.workload.told.items()}
         self._links = feedback_links(self.workload) if self.feedback else None
-        self._failures = sorted((one for one in self.cluster.outages if one.fails), key=lambda one: -one.begin)
+        self._failures = self.cluster.failures
         self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
         held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
         submit = self.workload.submit.tolist()
@@ -200,7 +200,7 @@ class Stepper:
         """The cluster with the outages that are known now and not over."""
         if not self.cluster.outages:
             return self.cluster
-        known = tuple(one for one in self.cluster.outages if one.told <= self.now and one.end > self.now)
+        known = self.cluster.known(self.now)
         if known != self._known.outages:
             self._known = replace(self.cluster, outages=known)
         return self._known

@@ -29,12 +29,12 @@ def read_outages(path: str | Path, nodes: int) -> tuple[Outage, ...]:
         where, begin, end, only, known = (text.strip() for text in texts)
         if len(only) > LONGEST_NAME:
             raise ValueError(f"only: a name of more than {LONGEST_NAME} characters")
-        if _instant("end", end) <= _instant("begin", begin):
+        begin_s, end_s = _instant("begin", begin), _instant("end", end)
+        if end_s <= begin_s:
             raise ValueError(f"it ends at {end}, and begins at {begin}")
-        one = Outage(
-            tuple(node_list(" ".join(where.split()), nodes, " ")), _instant("begin", begin), _instant("end", end), only,
-            _instant("known", known) if known not in ("", FAILS) else 0, known == FAILS,
-        )  # fmt: skip
+        known_s = _instant("known", known) if known not in ("", FAILS) else 0
+        some = node_list(" ".join(where.split()), nodes, " ")
+        one = Outage(tuple(some), begin_s, end_s, only, known_s, known == FAILS)
         named += len(one.nodes)
         if named > MOST_NAMED:
             raise InputError(path, 0, f"more than {MOST_NAMED:,} nodes are named in all")

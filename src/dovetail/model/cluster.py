@@ -189,9 +189,18 @@ class Cluster:
                 found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
         return found
 
+    def known(self, now: int) -> tuple[Outage, ...]:
+        """The outages that policies know of at an instant and that are not over."""
+        return tuple(one for one in self.outages if one.told <= now < one.end)
+
+    @property
+    def failures(self) -> list[Outage]:
+        """The outages that fail, the first last."""
+        return sorted((one for one in self.outages if one.fails), key=lambda one: -one.begin)
+
     @cached_property
     def out(self) -> Ints:
-        """The outages node by node, a column each: node, begin, end, number of the reservation (-1: none), known."""
+        """The outages node by node, a column each: node, begin, end, number of the reservation (-1: none), told."""
         number = {name: r for r, name in enumerate(self.reservations)}
         rows = [
             (node, one.begin, one.end, number.get(one.only, -1), one.told)

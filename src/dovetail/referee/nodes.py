@@ -61,7 +61,7 @@ def check_outages(cluster: Cluster, asked: Requests, units: Units, verb: str) ->
     for node, begin, end, leaves, known in cluster.out.T.tolist():
         first, last = np.searchsorted(nodes, [node, node + 1])
         rows = in_turn[first:last]
-        there = (units.begin[rows] < end) & (units.end[rows] > begin) & (units.begin[rows] >= min(known, begin))
+        there = (units.begin[rows] < end) & (units.end[rows] > begin) & (units.begin[rows] >= known)
         if leaves >= 0:
             there &= asked.reservation[units.job[rows]] != leaves
         for row in first_of_each(units, np.isin(np.arange(len(units.job)), rows[there])) if there.any() else ():

@@ -119,8 +119,8 @@ def _plan_nodes(
         )
         yield from check_units(cluster, asked, rows, "is planned")
         starts = rows.where(~np.isin(rows.job, state.running))
-        known = tuple(one for one in cluster.outages if one.told <= state.now)
-        yield from check_outages(replace(cluster, outages=known), asked, starts, "is planned")
+        known = replace(cluster, outages=cluster.known(state.now))
+        yield from check_outages(known, asked, starts, "is planned")
 
 
 def _plan_cores(

@@ -150,11 +150,10 @@ class Nodes(NamedTuple):
 
     def hold(self, job: int, now: int, nodes: Ints, devices: Ints) -> None:
         """Give these nodes and devices to a job that is to be started next, at `now`."""
-        units = slice(self.first[job], self.first[job + 1])
-        self.pick[0, units], self.pick[1, units] = nodes, devices
+        self.stand(job, nodes, devices)
         self.rows[PICKED, job] = now
 
-    def stand(self, job: int, nodes: Sequence[int], devices: Sequence[int]) -> None:
+    def stand(self, job: int, nodes: Sequence[int] | Ints, devices: Sequence[int] | Ints) -> None:
         """Say where a waiting job stands in a plan that is kept."""
         units = slice(self.first[job], self.first[job + 1])
         self.pick[0, units], self.pick[1, units] = nodes, devices
@@ -220,7 +219,7 @@ def new_nodes(
 def _with_events(outages: Ints) -> Ints:
     """The outages as kernels have them."""
     node, begin, end, room_for, known = outages
-    when = np.concatenate([np.minimum(known, begin), begin, end])
+    when = np.concatenate([known, begin, end])
     what, which = np.repeat([KNOWN, BEGINS, ENDS], len(node)), np.tile(np.arange(len(node)), 3)
     order = np.lexsort((which, what, when))
     rows = np.zeros((OUTAGE_ROWS, len(when)), np.int64)
