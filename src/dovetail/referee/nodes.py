@@ -40,17 +40,21 @@ def check_units(cluster: Cluster, asked: Requests, units: Units, verb: str) -> I
     """All rules that these units break. Every node is one of the cluster's."""
     if not len(units.job):
         return
-    yield from check_places(cluster, asked, units, verb)
     pairs = _Pairs(cluster, asked, units)
+    yield from _by_themselves(pairs, verb)
     yield from pairs.intruded(verb)
     yield from pairs.overfull(verb)
 
 
 def check_places(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:
     """The rules that units break by themselves, whatever else is there."""
-    yield from _kinds(cluster, asked, units, verb)
-    yield from _devices(cluster, asked, units, verb)
-    yield from _Pairs(cluster, asked, units).crowded(verb)
+    yield from _by_themselves(_Pairs(cluster, asked, units), verb)
+
+
+def _by_themselves(pairs: _Pairs, verb: str) -> Iterator[Violation]:
+    yield from _kinds(pairs.cluster, pairs.asked, pairs.units, verb)
+    yield from _devices(pairs.cluster, pairs.asked, pairs.units, verb)
+    yield from pairs.crowded(verb)
 
 
 def check_outages(cluster: Cluster, asked: Requests, units: Units, verb: str) -> Iterator[Violation]:

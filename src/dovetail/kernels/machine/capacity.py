@@ -25,7 +25,7 @@ A pass asks only what stands here, so it is written once; the type of `cap` deci
     keep_place(cap, job)                note its place
     back_to_kept(cap, job)              make the noted place the one that it was picked last
     due(cap, job, now)                  a job of a plan that is kept is to start now, in its place
-    shaken(cap, now)                    whether a plan that is kept may have come undone: an outage has got known
+    shaken(cap)                         whether a plan that is kept may have come undone: an outage has got known
     remember_plan(cap, memory)          copy the plan to memory of its size
     recall_plan(cap, memory)            make the plan what it was then
     names_nodes(cap)                    whether a job that starts must have been reserved for just before, on its nodes

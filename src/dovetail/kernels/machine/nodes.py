@@ -442,7 +442,7 @@ def _due(cap: Nodes, job: int, now: int) -> None:
 
 
 @inner
-def _shaken(cap: Nodes, now: int) -> bool:
+def _shaken(cap: Nodes) -> bool:
     shaken = cap.info[SHAKEN] == 1
     cap.info[SHAKEN] = 0
     return shaken

@@ -176,8 +176,8 @@ def _due(cap: Pooled, job: int, now: int) -> None:
 
 
 @inner
-def _shaken(cap: Pooled, now: int) -> bool:
-    return shaken(cap.nodes, now)
+def _shaken(cap: Pooled) -> bool:
+    return shaken(cap.nodes)
 
 
 @inner

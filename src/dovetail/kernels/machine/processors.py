@@ -235,7 +235,7 @@ def _due(cap: Counted, job: int, now: int) -> None:
 
 
 @inner
-def _shaken(cap: Counted, now: int) -> bool:
+def _shaken(cap: Counted) -> bool:
     return False
 
 

@@ -268,7 +268,7 @@ def outdated(cap: Any, run: Run, now: int, n: int, bounded: bool) -> bool:
     """Whether a running job has outlived its estimate, or a promise could not be kept: an outage may be in its way."""
     if run.info[CORRECTED] == 1:
         return True
-    if shaken(cap, now):
+    if shaken(cap):
         for i in range(n):
             job = run.lists[QUEUE, i]
             at, length = run.jobs[PROMISED_LAST, job], run.jobs[ESTIMATE, job]
