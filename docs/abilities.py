@@ -10,16 +10,19 @@ from dovetail.policies.abilities import COLUMNS, EXAMPLES, table
 
 PATH: Final = Path(__file__).with_name("abilities.md")
 HEADS: Final = {"cap": "power cap", "every": "`--every`", "charge": "charged", "state": "from a state", "fork": "forks"}
+PARTS: Final = {
+    "Machines": ("processors", "nodes", "outages", "cap"),
+    "Jobs and users": ("deadlines", "predictors", "feedback"),
+    "Passes and states": ("every", "charge", "state", "fork"),
+}
 TEXT: Final = """\
 # What each policy can do
 
 Made from what policies declare of themselves, by `python docs/abilities.py`: `dovetail policies NAME` says the same of one. A number says why not. Policies of yours in Python can do all that they look at: a start that is not legal is refused, with its reason.
 
-{table}
+{parts}
 
-{columns}
-
-Why not:
+## Why not
 
 {reasons}
 """
@@ -28,14 +31,19 @@ Why not:
 def page() -> str:
     """The text of the page."""
     reasons: dict[str, int] = {}
-    heads = " | ".join(HEADS.get(key, key) for key in COLUMNS)
-    rows = [f"| | {heads} |", "|---|" + "---|" * len(COLUMNS)]
-    for name, row in table().items():
-        cells = ["yes" if one.can else f"no ({reasons.setdefault(one.why, len(reasons) + 1)})" for one in row.values()]
-        rows.append(f"| {EXAMPLES[name]} | {' | '.join(cells)} |")
-    meant = [f"- {HEADS.get(key, key)}: {words}" for key, words in COLUMNS.items()]
+    found = table()
+    parts = []
+    for title, keys in PARTS.items():
+        rows = ["| | " + " | ".join(HEADS.get(key, key) for key in keys) + " |", "|---|" + "---|" * len(keys)]
+        for name, row in found.items():
+            cells = [
+                "yes" if row[key].can else f"no ({reasons.setdefault(row[key].why, len(reasons) + 1)})" for key in keys
+            ]
+            rows.append(f"| {EXAMPLES[name]} | {' | '.join(cells)} |")
+        meant = [f"- {HEADS.get(key, key)}: {COLUMNS[key]}" for key in keys]
+        parts.append("\n".join([f"## {title}", "", *rows, "", *meant]))
     why = [f"{number}. It {words}." for words, number in reasons.items()]
-    return TEXT.format(table="\n".join(rows), columns="\n".join(meant), reasons="\n".join(why))
+    return TEXT.format(parts="\n\n".join(parts), reasons="\n".join(why))
 
 
 if __name__ == "__main__":
