@@ -11,7 +11,7 @@ from dovetail.policies.abilities import COLUMNS, EXAMPLES, table
 PATH: Final = Path(__file__).with_name("abilities.md")
 HEADS: Final = {"cap": "power cap", "every": "`--every`", "charge": "charged", "state": "from a state", "fork": "forks"}
 PARTS: Final = {
-    "Machines": ("processors", "nodes", "outages", "cap"),
+    "Machines": ("processors", "nodes", "outages", "cap", "licences"),
     "Jobs and users": ("deadlines", "predictors", "feedback"),
     "Passes and states": ("every", "charge", "state", "fork"),
 }

@@ -109,7 +109,7 @@ def drawn(pods: Workload, cluster: Cluster, seed: int, upto: int = UPTO) -> Work
 def filled(pods: Workload, cluster: Cluster, place: str) -> Filled:
     """Place drawn pods one after the other by a rule of placement. The referee has checked that all have room."""
     requests, n = requests_of(pods, cluster), len(pods)
-    cap = new_machine(cluster, pods.size, requests, place, n)
+    cap = new_machine(cluster, pods.size, requests, cluster.takes(pods), place, n)
     if not isinstance(cap, Nodes) or not cluster.shared:
         raise SettingError("a cluster is filled node by node: it needs kinds of node and a shared resource")
     capacity, asked, fragments = shared_capacity(cluster), shared_asked(requests, cluster), np.zeros(len(POINTS))

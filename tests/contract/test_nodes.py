@@ -26,7 +26,7 @@ from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import CASES
-from tests.slow.node_cases import NodesCase, random_nodes_case, with_deadlines, with_outages, with_power
+from tests.slow.node_cases import NodesCase, random_nodes_case, with_counted, with_deadlines, with_outages
 from tests.slow.nodes import RULES
 from tests.slow.policies import Conservative as SlowConservative
 from tests.slow.policies import Deadline as SlowDeadline
@@ -52,7 +52,7 @@ def disagreement(seed: int) -> list[str]:
     case = random_nodes_case(rng)
     case = with_outages(case, rng) if seed % 2 else case
     case = with_deadlines(case, rng) if isinstance(slow, SlowDeadline) else case
-    case = with_power(case, rng) if seed % 7 == 3 else case
+    case = with_counted(case, rng) if seed % 7 == 3 else case
     found = slow_replay(case.jobs, replace(case.machine, rule=rule), slow)
     types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
     cluster = replace(case.cluster, typical=types)

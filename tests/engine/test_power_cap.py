@@ -27,6 +27,18 @@ from tests.slow import policies as slow
 ROOT = Path(__file__).parents[2]
 
 
+def licensed(this: Case, workload: Workload, cluster: Cluster) -> tuple[Case, Workload, Cluster]:
+    """The same with licences of two kinds, of which there often are too few for all."""
+    rng = random.Random(this.seed)
+    for name in ("a", "b"):
+        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in this.jobs])
+        workload = workload.with_columns(Step("licences"), **{f"licence_{name}": held})
+        cluster = replace(cluster, licences=(*cluster.licences, (name, 5 + rng.choice((0, 1, 3)))))
+    takes = cluster.takes(workload)[:, -2:].tolist()
+    jobs = [replace(job, size=(*job.size, *taken)) for job, taken in zip(this.jobs, takes, strict=True)]
+    return replace(this, jobs=jobs), workload, cluster
+
+
 def capped(seed: int) -> tuple[Case, Cluster, list[int]]:
     """A case of the contract, with a power for each job, and a cap that often binds and that every job fits."""
     this, rng = case(seed), random.Random(seed)
@@ -49,8 +61,10 @@ def differences(first: int, last: int) -> list[str]:
         this, cluster, power = capped(seed)
         assert cluster.cap is not None
         workload = this.workload.with_columns(Step("power"), power_mw=np.array(power))
+        if seed % 2:
+            this, workload, cluster = licensed(this, workload, cluster)
         wanted = slow.slow_replay(
-            this.jobs, (this.processors, cluster.cap.room(this.processors)), this.slow_policy,
+            this.jobs, (this.processors, *cluster.counted.values()), this.slow_policy,
             feedback=this.feedback, every=this.every_s,
         )  # fmt: skip
         for stepwise in (False, True):
@@ -61,6 +75,7 @@ def differences(first: int, last: int) -> list[str]:
             if made.start.tolist() != wanted.start:
                 found.append(f"seed {seed}, stepwise {stepwise}: {this.policy}")
             found += [f"seed {seed}: {wrong}" for wrong in check_schedule(made)]
+        assert cluster.cap is not None
         site = Site("s", cluster.cap.busy_mw, cluster.cap.idle_mw)
         drawn = powers(made, site).it_mw
         if len(drawn) and drawn.max() > max(cluster.cap.mw, 0) and min(power) >= cluster.cap.idle_mw:
@@ -122,13 +137,13 @@ def test_who_breaks_the_cap_is_told() -> None:
     columns = {name: np.array(values) for name, values in rows.items()}
     workload = replace(this.workload, columns=columns, processors=8)
     cluster = Cluster(8, cap=PowerCap(100, idle_mw=5, busy_mw=20))  # 60 are left; each draws 30 beyond idle
-    with pytest.raises(PolicyError, match=r"draws 30 mW; the power cap leaves 0 mW"):
+    with pytest.raises(PolicyError, match=r"takes 30 mW of power; 0 are left"):
         replay(workload, FirstFits(), cluster=cluster)
     free = replay(workload, FirstFits(), cluster=Cluster(8))
     (broken,) = check_schedule(replace(free, cluster=cluster))
     assert broken.rule == "power cap"
     assert "brings 90 mW into use where there are 60" in broken.detail
-    with pytest.raises(SettingError, match=r"job 1 draws 0 W, and the power cap leaves 0 W"):
+    with pytest.raises(SettingError, match=r"job 1 draws 0 W; the power cap leaves 0 W"):
         replay(workload, policy("easy"), cluster=Cluster(8, cap=PowerCap(60, idle_mw=5, busy_mw=20)))
     for name in ("cp-af", "switch"):
         with pytest.raises(SettingError, match="power cap"):

@@ -37,7 +37,7 @@ def what_is_taken_out_of_a_plan_is_free_again(seed: int) -> None:
     rng = random.Random(seed)
     case = random_nodes_case(rng)
     cluster, asked, n = case.cluster, requests_of(case.workload, case.cluster), len(case.jobs)
-    cap = new_machine(cluster, np.array(case.workload.size), asked, "first", n)
+    cap = new_machine(cluster, np.array(case.workload.size), asked, cluster.takes(case.workload), "first", n)
     assert isinstance(cap, Nodes)
     open_plan(cap, 0)
     found = []

@@ -30,7 +30,7 @@ def test_filling_equals_slow_code(rule: str) -> None:
         types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
         cluster, machine = replace(case.cluster, typical=types), replace(case.machine, rule=rule)
         requests = requests_of(case.workload, cluster)
-        cap = new_machine(cluster, case.workload.size, requests, rule, len(case.jobs))
+        cap = new_machine(cluster, case.workload.size, requests, cluster.takes(case.workload), rule, len(case.jobs))
         assert isinstance(cap, Nodes)
         stays, half = np.zeros(len(case.jobs), np.bool_), len(case.jobs) // 2
         fill(cap, 0, half, stays)

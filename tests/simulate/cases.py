@@ -137,6 +137,7 @@ def _cluster_text(cluster: Cluster) -> str:
     parts = {
         "resources": cluster.resources, "kinds": cluster.kinds, "shared": cluster.shared, "typical": cluster.typical,
         "cap": cluster.cap, "outages": cluster.outages, "reservations": cluster.reservations,
+        "licences": cluster.licences,
     }  # fmt: skip
     return (
         f"Cluster({cluster.processors}" + "".join(f", {key}={value!r}" for key, value in parts.items() if value) + ")"
@@ -164,6 +165,8 @@ def draw(seed: int) -> Case:
         case = replace(case, site=site_of(f"site {rng.randrange(1000)}"))
     if kind in CAPPED and "cap" not in chosen.cannot and rng.random() < 0.12:
         case = _capped(rng, case)
+    if kind in CAPPED and "licences" not in chosen.cannot and rng.random() < 0.12:
+        case = _licensed(rng, case)
     if "every" not in chosen.cannot and rng.random() < 0.15:
         case = replace(case, every_s=rng.choice((1, 3, 10, 60)))
     return replace(case, estimate=_estimate(rng, case), seed=rng.randrange(100))
@@ -259,6 +262,16 @@ def _capped(rng: random.Random, case: Case) -> Case:
     room = need + rng.choice((0, 1, need // 2, 3 * need))
     cap = replace(cap, mw=case.cluster.processors * idle + room)
     return replace(case, cluster=replace(case.cluster, cap=cap))
+
+
+def _licensed(rng: random.Random, case: Case) -> Case:
+    """With licences, enough for each job alone."""
+    jobs, licences = dict(case.jobs), list[tuple[str, int]]()
+    for name in ("a", "b")[: rng.randint(1, 2)]:
+        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in range(len(case))], np.int64)
+        jobs[f"licence_{name}"] = held
+        licences.append((name, max(int(held.max(initial=0)), 0) + rng.choice((0, 1, 3, 20))))
+    return replace(case, jobs=jobs, cluster=replace(case.cluster, licences=tuple(licences)))
 
 
 def _estimate(rng: random.Random, case: Case) -> str | Ints:

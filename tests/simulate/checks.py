@@ -167,9 +167,8 @@ def slow_jobs(case: Case) -> list[SlowJob]:
     assert known is not None
     where = {job: i for i, job in enumerate(jobs["id"].tolist())}
     after = [where.get(job, -1) if job > 0 else -1 for job in jobs.get("after").tolist()]
-    sizes: list[Size] = [(size,) for size in jobs.size.tolist()]
-    if case.cluster.cap is not None:
-        sizes = list(zip(jobs.size.tolist(), case.cluster.cap.draws(jobs).tolist(), strict=True))
+    takes = case.cluster.takes(jobs).tolist()
+    sizes: list[Size] = [(size, *taken) for size, taken in zip(jobs.size.tolist(), takes, strict=True)]
     think, deadline = np.maximum(jobs.get("think_s"), 0).tolist(), jobs.get("deadline_s").tolist()
     rows = zip(jobs.submit.tolist(), sizes, jobs.runtime.tolist(), known.tolist(), after, think, deadline, strict=True)
     plain = [SlowJob(*row) for row in rows]
@@ -183,7 +182,7 @@ def slow_jobs(case: Case) -> list[SlowJob]:
         NodeJob(
             one.submit, one.size, one.runtime, one.estimate, one.after, one.think, one.deadline, units, tuple(need),
             share, per_node, bool(exclusive), kinds, ("", *case.cluster.reservations)[1 + reservation],
-            one.size[1] if case.cluster.cap else 0,
+            one.size[1:],
         )
         for one, (units, share, per_node, exclusive, reservation, kinds, need) in zip(plain, more, strict=True)
     ]  # fmt: skip
@@ -193,7 +192,7 @@ def slow_machine(made: Schedule) -> int | Size | Machine:
     """The machine of a schedule as slow code has it."""
     cluster = made.cluster
     if not cluster.kinds:
-        return (cluster.processors, cluster.cap.room(cluster.processors)) if cluster.cap else cluster.processors
+        return (cluster.processors, *cluster.counted.values())
     types = tuple(TypicalJob(t.part, tuple(t.need), t.share, t.kinds) for t in cluster.typical)
     return machine_of(cluster, made_place(made), types)
 
@@ -270,7 +269,7 @@ def _watched(case: Case, said: list[str]) -> Policy:
             plan: Plan = super().decide(state)
             told = all(one.told == 0 for one in case.cluster.outages)
             broken = check_plan(state, plan, deadlines=case.bounded and told) if legal else []
-            if not case.bounded:  # a job that is overdue breaks promises
+            if not (case.bounded and told):  # a job that is overdue breaks promises, and so does a node that fails
                 broken = [one for one in broken if not one.rule.startswith("promise")]
             said.extend(f"at {state.now}: {one}" for one in broken)
             again = super().decide(state)
@@ -347,7 +346,7 @@ def charged(trial: Trial) -> Iterator[str]:
     yield from map(str, check_schedule(made))
 
 
-@check(lambda case: not (case.large or case.feedback or case.cluster.kinds or case.cluster.cap))
+@check(lambda case: not (case.large or case.feedback or case.cluster.kinds or case.cluster.counted))
 def recorded(trial: Trial) -> Iterator[str]:
     """A schedule written down as a log is what happened, by that log: the same starts and metrics, no rule broken."""
     case, made = trial.case, trial.made

@@ -119,7 +119,7 @@ def _replays(case: Case, text: str) -> bool:
 
 def studied(case: Case) -> bool:
     known = not isinstance(case.estimate, str) or is_known(case.estimate) or ".py" not in case.estimate
-    plain = not case.cluster.kinds and case.cluster.cap is None and case.site is None
+    plain = not case.cluster.kinds and not case.cluster.counted and case.site is None
     return plain and known and not case.large and not case.rule.by_solver
 
 

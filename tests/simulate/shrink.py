@@ -69,6 +69,8 @@ def _plainer(case: Case) -> Iterator[Case]:
             yield replace(case, **{name: plain})  # type: ignore[arg-type]
     if case.cluster.cap is not None:
         yield replace(case, cluster=replace(case.cluster, cap=None))
+    if case.cluster.licences:
+        yield replace(case, cluster=replace(case.cluster, licences=()))
     base, _, rest = case.policy.partition(":")
     parts = rest.split(",") if ".py:" not in case.policy else []
     for part in parts:
@@ -88,7 +90,7 @@ def _less(case: Case) -> Iterator[Case]:
     jobs = case.jobs
     if len(case) and jobs["submit"][0] > 0:
         yield replace(case, jobs={**jobs, "submit": jobs["submit"] - jobs["submit"][0]})
-    if not case.cluster.kinds and case.cluster.cap is None:
+    if not case.cluster.kinds and not case.cluster.counted:
         for processors in (int(jobs["size"].max(initial=1)), case.cluster.processors // 2, case.cluster.processors - 1):
             if max(1, int(jobs["size"].max(initial=1))) <= processors < case.cluster.processors:
                 yield replace(case, cluster=replace(case.cluster, processors=processors))

@@ -24,7 +24,7 @@ def plain(seed: int) -> bool:
     """A small case that needs no kernel which no other test compiles."""
     case = draw(seed)
     slack = getattr(case.rule, "keeps_promises", False) and type(case.rule).__name__ == "ListPolicy"
-    return type(case.rule).__name__ in COMPILED and not (case.large or slack or case.cluster.cap)
+    return type(case.rule).__name__ in COMPILED and not (case.large or slack or case.cluster.counted)
 
 
 @pytest.mark.slow

@@ -36,6 +36,29 @@ RESERVATIONS = ("", "ours", "theirs")
 """Reservations of jobs, by number; -1: none."""
 
 
+def with_counted(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case under a power cap, or with licences, or both, with room for each job alone."""
+    which = rng.randrange(3)
+    case = with_power(case, rng) if which < 2 else case
+    return with_licences(case, rng) if which > 0 else case
+
+
+def with_licences(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case with licences of one or two kinds."""
+    workload, licences = case.workload, list[tuple[str, int]]()
+    for name in ("a", "b")[: rng.randint(1, 2)]:
+        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in case.jobs], np.int64)
+        workload = replace(workload, columns={**workload.columns, f"licence_{name}": held})
+        licences.append((name, max(int(held.max(initial=0)), 0) + rng.choice((0, 1, 3))))
+    return _taking(case, workload, replace(case.cluster, licences=tuple(licences)))
+
+
+def _taking(case: NodesCase, workload: Workload, cluster: Cluster) -> NodesCase:
+    takes = cluster.takes(workload).tolist()
+    jobs = [replace(job, takes=tuple(taken)) for job, taken in zip(case.jobs, takes, strict=True)]
+    return NodesCase(jobs, replace(case.machine, counted=tuple(cluster.counted.values())), workload, cluster)
+
+
 def with_power(case: NodesCase, rng: random.Random) -> NodesCase:
     """The same case under a power cap that leaves room for each job alone."""
     power = np.array([rng.choice((-1, 0, 5, 9, 20)) for _ in case.jobs], np.int64)
@@ -45,8 +68,7 @@ def with_power(case: NodesCase, rng: random.Random) -> NodesCase:
     most = int(draws.max(initial=0))
     room = most + rng.choice((0, 1, most // 2, 3 * most))
     cluster = replace(case.cluster, cap=replace(cap, mw=room + case.cluster.processors * cap.idle_mw))
-    jobs = [replace(job, draws=mw) for job, mw in zip(case.jobs, draws.tolist(), strict=True)]
-    return NodesCase(jobs, replace(case.machine, power=(room,)), workload, cluster)
+    return _taking(case, workload, cluster)
 
 
 def with_deadlines(case: NodesCase, rng: random.Random) -> NodesCase:

@@ -23,6 +23,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from dovetail.model.cluster import Cluster, Outage
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
@@ -47,7 +49,8 @@ class NodeJob(SlowJob):
     exclusive: bool = False
     kinds: int = 1
     reservation: str = ""
-    draws: int = 0
+    takes: Size = ()
+    """Of what is counted for all jobs together."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class SlowNodes:
     rule: str = "first"
     types: tuple[TypicalJob, ...] = ()
     outages: tuple[Outage, ...] = ()
-    power: tuple[int, ...] = ()
-    """What all jobs together may draw, where there is a cap: one more number of the row."""
+    counted: Size = ()
+    """What all jobs may take together: power, licences. It stands at the end of a row."""
 
     def changes(self, now: int) -> list[int]:
         known = [one for one in self.outages if one.told <= now]
@@ -118,7 +121,7 @@ class SlowNodes:
 
     @cached_property
     def capacity(self) -> Size:
-        return (*_in_a_row(self.whole), *self.power)
+        return (*_in_a_row(self.whole), *self.counted)
 
     @cached_property
     def total(self) -> list[int]:
@@ -237,7 +240,8 @@ class SlowNodes:
         free = self.by_node(row)
         now = profile.times[0]
         fits = [0 if self.is_out(x, job, now, begin) else self.fit(x, m, job) for x, m in enumerate(free)]
-        if sum(fits) < job.units or (self.power and row[-1] < job.draws):
+        common = row[len(row) - len(self.counted) :]
+        if sum(fits) < job.units or any(have < taken for have, taken in zip(common, job.takes, strict=True)):
             return None
         good = [x for x, count in enumerate(fits) if count > 0]
         scores = {x: self.score(x, free[x], job) for x in good}
@@ -250,7 +254,7 @@ class SlowNodes:
                 used += mine
                 nodes.append(x)
                 devices.append(sum(1 << d for d in mine))
-        after = (*_in_a_row(free), *(row[-1] - job.draws for _ in self.power))
+        after = (*_in_a_row(free), *(have - taken for have, taken in zip(common, job.takes, strict=True)))
         held = tuple(before - left for before, left in zip(row, after, strict=True))
         return Place(held, tuple(nodes), tuple(devices))
 
@@ -267,7 +271,7 @@ class SlowNodes:
                 for d in range(len(part)):
                     if r == self.shared and mask >> d & 1:
                         part[d] += job.share
-        return (*_in_a_row(rows), *(job.draws for _ in self.power))
+        return (*_in_a_row(rows), *job.takes)
 
 
 def _in_a_row(nodes: Sequence[Free]) -> Size:
@@ -281,8 +285,7 @@ def machine_of(cluster: Cluster, rule: str = "first", types: tuple[TypicalJob, .
     """The nodes of a cluster."""
     kinds = tuple((kind.count, kind.capacity) for kind in cluster.kinds)
     shared = cluster.shared_at
-    power = (cluster.cap.room(cluster.processors),) if cluster.cap else ()
-    return SlowNodes(kinds, shared, rule, types, cluster.outages, power)
+    return SlowNodes(kinds, shared, rule, types, cluster.outages, tuple(cluster.counted.values()))
 
 
 def job_of(state: State, j: int) -> NodeJob:
@@ -300,7 +303,7 @@ def job_of(state: State, j: int) -> NodeJob:
         per_node=int(asked.per_node[j]),
         exclusive=bool(asked.exclusive[j]),
         kinds=bits(asked, j),
-        draws=int(state.draws_mw[j]) if len(state.draws_mw) else 0,
+        takes=tuple(state.takes(np.array([j]))[0].tolist()),
         reservation=("", *state.cluster.reservations)[1 + asked.reservation[j]] if state.cluster else "",
     )
 

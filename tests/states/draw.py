@@ -15,7 +15,7 @@ from dovetail.engine.node_occupancy import NodeUse
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, requests_of
-from dovetail.model.state import State
+from dovetail.model.state import State, counted_of
 from dovetail.policies.base import Policy, RulePolicy
 from tests.simulate.cases import Case, draw
 
@@ -47,27 +47,25 @@ def random_state(case: Case, rng: random.Random) -> State:
     use = NodeUse(cluster, asked) if asked is not None else None
     wide = np.array([rng.random() < 0.05 for _ in range(n)])
     size = jobs.size if cluster.kinds else np.where(wide, cluster.processors + 1, jobs.size)
-    draws = cluster.cap.draws(jobs) if cluster.cap else np.empty(0, np.int64)
-    free, room_mw = cluster.processors, cluster.cap.room(cluster.processors) if cluster.cap else 0
-    spare_mw = room_mw
+    takes, free = cluster.takes(jobs), cluster.processors
+    left = np.array(list(cluster.counted.values()), np.int64)
     waiting, running, start = list[int](), list[int](), np.full(n, -1, np.int64)
     for job in range(n):
         fate = rng.random()
         if jobs.submit[job] > now or fate < 0.1:  # not there yet, or gone
             continue
-        mw = int(draws[job]) if len(draws) else 0
-        if fate < 0.5 and mw <= spare_mw:
+        if fate < 0.5 and (takes[job] <= left).all():
             if use is not None and asked is not None:
                 where = [rng.randrange(cluster.nodes) for _ in range(int(asked.units[job]))]
                 bits = [_devices(rng, asked, cluster, job) for _ in where]
                 if not use.start(job, Plan(nodes={job: where}, devices={job: bits}), 0, 0):
                     running.append(job)
                     free -= use.cores(job)
-                    spare_mw -= mw
+                    left -= takes[job]
             elif size[job] <= free:
                 running.append(job)
                 free -= int(size[job])
-                spare_mw -= mw
+                left -= takes[job]
         if job in running:
             start[job] = rng.randint(int(jobs.submit[job]), now)
         else:
@@ -83,7 +81,7 @@ def random_state(case: Case, rng: random.Random) -> State:
         now=now, processors=cluster.processors, free=free, waiting=np.array(waiting, np.int64),
         running=np.array(running, np.int64), arrived=np.array(new, np.int64), ended=none, submit=jobs.submit,
         size=size, limit=jobs.limit, estimate=jobs.limit, user=jobs.get("user"), start=start, seed=rng.randrange(9),
-        deadline_s=jobs.get("deadline_s"), draws_mw=draws, room_mw=room_mw, **on_nodes,
+        deadline_s=jobs.get("deadline_s"), **counted_of(cluster, jobs), **on_nodes,
     )  # fmt: skip
 
 

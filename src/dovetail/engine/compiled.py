@@ -107,7 +107,7 @@ class Replay:
         for job in gone.tolist():
             nodes, devices = cap.placed[:, cap.first[job] : cap.first[job + 1]].copy()
             begin = int(jobs[layout.START, job])
-            self.lost.append(Lost(job, begin, at, nodes, devices))
+            self.lost.append(Lost(job, begin, at, nodes, devices, int(self.learner.first[job])))
             kernel.give_up(self.cap, job, at, begin + int(jobs[layout.ESTIMATE, job]))
             cap.placed[:, cap.first[job] : cap.first[job + 1]] = -1
             self.first_arrive.setdefault(job, int(jobs[layout.ARRIVE, job]))
@@ -211,8 +211,8 @@ def new_replay(
     if cluster.kinds:
         requests = requests_of(workload, cluster)
     # A plan has room for the jobs that are only foreseen, beside all that wait and run; doubling keeps it.
-    draws = cluster.cap.draws(workload) if cluster.cap is not None else None
-    cap = new_machine(cluster, np.array(workload.size), requests, place, room, rule.common.foresight, draws)
+    foresight, takes = rule.common.foresight, cluster.takes(workload)
+    cap = new_machine(cluster, np.array(workload.size), requests, takes, place, room, foresight)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
     return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures)
 

@@ -103,8 +103,10 @@ def begin_at(
     lists[layout.END_JOB, : len(state.running)] = place[state.running]
     run = layout.Run(info, jobs, np.zeros((2, n)), np.empty((4, 0), np.int64), np.empty((2, 0), np.int64), lists)
     asked, room = _requests(state, known, coming), lists.shape[1]
-    draws = state.draws_mw[known] if len(state.draws_mw) else None
-    cap = new_machine(state.machine, jobs[layout.SIZE], asked, policy.place, room, rule.common.foresight, draws)
+    takes = state.takes(known)
+    if coming is not None:
+        takes = np.concatenate([takes, state.machine.takes(coming)])
+    cap = new_machine(state.machine, jobs[layout.SIZE], asked, takes, policy.place, room, rule.common.foresight)
     if not isinstance(cap, Counted):
         for job in state.running.tolist():
             cap.hold(int(place[job]), state.now, state.nodes[job], state.devices[job])

@@ -21,13 +21,13 @@ from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.announce import remark
-from dovetail.model.cluster import MOST_MW, WHOLE, Cluster, NodeKind, by_node
+from dovetail.model.cluster import MOST_LICENCES, MOST_MW, WHOLE, Cluster, NodeKind, by_node
 from dovetail.model.machine import nodes_of
 from dovetail.model.requests import Placement, fit_idle, requests_of, typical
 from dovetail.model.schedule import Schedule
-from dovetail.model.state import State
-from dovetail.model.workload import Provenance, Workload
-from dovetail.names import of_user
+from dovetail.model.state import State, takes_too_much
+from dovetail.model.workload import LICENCE, Provenance, Workload
+from dovetail.names import of_user, unknown
 from dovetail.policies.base import Asked, Policy
 from dovetail.policies.registry import policy as policy_named
 from dovetail.referee.state import LATEST
@@ -217,10 +217,11 @@ def checked(
 
 
 def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
-    """The cluster with all that the policy asks of it. On nodes or under a power cap, a policy that cannot run there is
-    refused."""
-    if cluster.cap is not None:
-        policy.refuse("cap")
+    """The cluster with all that the policy asks of it. On nodes, under a power cap or with licences, a policy that
+    cannot run there is refused."""
+    for there, circumstance in ((cluster.cap, "cap"), (cluster.licences, "licences")):
+        if there:
+            policy.refuse(circumstance)
     if not cluster.kinds:
         return cluster
     policy.refuse("nodes")
@@ -242,13 +243,14 @@ def check(workload: Workload, cluster: Cluster) -> None:
             )
     if cluster.kinds:
         _check_nodes(workload, cluster)
-    if cluster.cap is not None:
-        draws, room = cluster.cap.draws(workload), cluster.cap.room(cluster.processors)
-        if bool((draws > room).any()):
-            hungry = int(np.argmax(draws > room))
+    _check_licences(workload, cluster)
+    takes = cluster.takes(workload)
+    for k, (what, room) in enumerate(cluster.counted.items()):
+        if bool((over := takes[:, k] > room).any()):
+            first = int(over.argmax())
+            words = takes_too_much(what, int(takes[first, k]), room)
             raise SettingError(
-                f"{workload.name}: job {workload['id'][hungry]} draws {draws[hungry] / 1000:,.0f} W, and the power cap"
-                f" leaves {room / 1000:,.0f} W to all jobs; leave such jobs out or raise the cap"
+                f"{workload.name}: job {workload['id'][first]} {words}; leave such jobs out, or let there be more"
             )
     hot = np.flatnonzero(workload.get("power_mw") > MOST_MW)
     if len(hot):
@@ -261,6 +263,17 @@ def check(workload: Workload, cluster: Cluster) -> None:
             f"{workload.name}: {len(big)} jobs need more than the cluster's {cluster.processors} processors (first: job"
             f" {workload['id'][big[0]]} needs {workload.size[big[0]]}); clean the workload or enlarge the cluster"
         )
+
+
+def _check_licences(workload: Workload, cluster: Cluster) -> None:
+    """A cluster that has licences has all that jobs ask for."""
+    known = [f"{LICENCE}{name}" for name, _ in cluster.licences]
+    for column in workload.columns if known else ():
+        if column.startswith(LICENCE) and column not in known and bool((workload[column] > 0).any()):
+            words = unknown("licence", column.removeprefix(LICENCE), [name for name, _ in cluster.licences])
+            raise SettingError(f"{workload.name} asks for what the cluster does not have: {words}")
+        if column in known and bool((workload[column] > MOST_LICENCES).any()):
+            raise SettingError(f"{workload.name}: a job asks for more than {MOST_LICENCES:,} licences")
 
 
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:

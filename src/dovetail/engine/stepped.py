@@ -20,7 +20,7 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Placement, requests_of
 from dovetail.model.schedule import Lost
-from dovetail.model.state import State
+from dovetail.model.state import State, counted_of
 from dovetail.model.workload import Workload
 from dovetail.names import of_user
 from dovetail.policies.base import Policy
@@ -76,9 +76,9 @@ class Stepper:
         self._said = self.said if isinstance(self.said, Estimator) else estimator_of(self.workload, self.said)
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
-        cap = self.cluster.cap
-        self._draws = cap.draws(self.workload) if cap else np.empty(0, np.int64)
-        self._room_mw = self._free_mw = cap.room(self.cluster.processors) if cap else 0
+        self._takes = self.cluster.takes(self.workload)
+        self._left = np.array(list(self.cluster.counted.values()), np.int64)
+        self._counted = counted_of(self.cluster, self.workload)
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
         self._told = {name: read_only(values) for name, values in self.workload.told.items()}
@@ -136,12 +136,13 @@ class Stepper:
         for end, job in sorted(self._ends, key=lambda one: one[1]):
             nodes = self._nodes.of(job)
             if end > at and not out.isdisjoint(nodes.tolist()):
-                self.lost.append(Lost(job, int(self.start[job]), at, nodes.copy(), self._nodes.devices_of(job).copy()))
+                devices, estimate = self._nodes.devices_of(job).copy(), int(self._said.learner.first[job])
+                self.lost.append(Lost(job, int(self.start[job]), at, nodes.copy(), devices, estimate))
                 self._ends.remove((end, job))
                 self._running.remove(job)
                 self._nodes.end(job)
                 self._free += self._cores(job)
-                self._free_mw += self._draw(job)
+                self._left += self._takes[job]
                 nodes[:] = -1
                 if self.cluster.shared:
                     self._nodes.placement.devices_of(job)[:] = -1
@@ -169,16 +170,12 @@ class Stepper:
             if self._nodes is not None:
                 self._nodes.end(job)
             self._free += self._cores(job)
-            self._free_mw += self._draw(job)
+            self._left += self._takes[job]
             child = int(self._links[CHILD, job]) if self._links is not None else -1
             while child >= 0 and self._links is not None:
                 heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
                 child = int(self._links[SIBLING, child])
         return ended
-
-    def _draw(self, job: int) -> int:
-        """What a job takes of what a power cap leaves; 0 where there is none."""
-        return int(self._draws[job]) if len(self._draws) else 0
 
     def _cores(self, job: int) -> int:
         return self._nodes.cores(job) if self._nodes is not None else int(self.workload.size[job])
@@ -248,7 +245,7 @@ class Stepper:
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
             lost=np.array(gone, np.int64), columns=self._told, deadline_s=read_only(self._deadline_s),
-            draws_mw=self._draws, room_mw=self._room_mw, **self._on_nodes(ended),
+            **self._counted, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):
@@ -301,14 +298,13 @@ class Stepper:
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"
                 )
-            if self._draw(job) > self._free_mw:
-                raise PolicyError(
-                    f"{self.policy.name} at {self.now} s starts job {job}, which draws {self._draw(job):,} mW;"
-                    f" the power cap leaves {self._free_mw:,} mW"
-                )
+            for what, taken, left in zip(self.cluster.counted, self._takes[job], self._left, strict=True):
+                if taken > left:
+                    words = f"starts job {job}, which takes {taken:,} {what}; {left:,} are left"
+                    raise PolicyError(f"{self.policy.name} at {self.now} s {words}")
             waiting.remove(job)
             self._free -= size
-            self._free_mw -= self._draw(job)
+            self._left -= self._takes[job]
             self.start[job] = self.now
             if self.promised_first[job] >= 0:
                 self.promised_last[job] = self.now

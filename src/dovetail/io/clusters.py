@@ -90,7 +90,7 @@ def _parsed(text: str, path: str | Path) -> dict[str, Any]:
 
 def _cluster(table: Mapping[str, Any], path: str | Path, folder: Path) -> Cluster:
     """The cluster that a parsed file of a folder describes, after checks of all that it says."""
-    keys = ("name", "shared", "nodes", "features", "outages")
+    keys = ("name", "shared", "nodes", "features", "outages", "licences")
     for key in table:
         if key not in keys:
             raise InputError(path, 0, unknown("key", printable(key), keys))
@@ -112,6 +112,7 @@ def _cluster(table: Mapping[str, Any], path: str | Path, folder: Path) -> Cluste
             raise ValueError(f"more than {MOST:,} cores")
         found = by_node(order, kinds, table.get("shared", ""))
         found = with_features(found, _nodes_of(table.get("features", {}), found.nodes))
+        found = replace(found, licences=_licences(table.get("licences", {})))
     except ValueError as error:
         raise InputError(path, 0, str(error)) from error
     named = table.get("outages")
@@ -136,6 +137,18 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
     rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
+
+
+def _licences(table: Any) -> tuple[tuple[str, int], ...]:
+    """How many there are of each licence."""
+    if not isinstance(table, dict):
+        raise ValueError(f"licences = {shown(table)}: must be a section [licences] of names and numbers")
+    for name, count in table.items():
+        if not FEATURE.fullmatch(name):
+            raise ValueError(f"licence {printable(name)!r}: must be a text {PLAIN}")
+        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MOST:
+            raise ValueError(f"licences: {name} = {shown(count)}: must be a whole number from 0 to {MOST:,}")
+    return tuple(table.items())
 
 
 def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:

@@ -17,7 +17,18 @@ from dovetail.io.sealed import write_sealed
 from dovetail.io.streams import polars_failures, regular_file
 from dovetail.io.swf import beyond_caps
 from dovetail.kernels.swf import MOST_PROCESSORS
-from dovetail.model.workload import OPTIONAL, REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import (
+    LICENCE,
+    OPTIONAL,
+    REQUIRED,
+    UNIT,
+    Column,
+    Provenance,
+    SetAside,
+    Step,
+    Workload,
+    is_column,
+)
 from dovetail.units import printable
 
 META: Final = "dovetail"
@@ -91,7 +102,7 @@ def _without_metadata(path: Path, frame: Any) -> Workload:
     if missing := [name for name in REQUIRED if name not in schema]:
         rule = f"a Parquet file, but not a workload: it lacks Dovetail's metadata and the columns {missing}"
         raise InputError(path, 0, f"{rule}. `dovetail workload import` makes one of a table of jobs")
-    ours = [name for name in schema if name in REQUIRED + OPTIONAL or name.startswith(UNIT)]
+    ours = [name for name in schema if is_column(name)]
     for name in ours:
         if not (schema[name].is_float() if name == "cpu_s" else schema[name].is_integer()):
             rule = f"column {name} has no whole numbers but {schema[name]}"
@@ -111,8 +122,8 @@ def _columns(path: Path, frame: Any) -> dict[str, Column]:
     schema = frame.collect_schema()
     for name, kind in schema.items():
         wanted = pl.Float64 if name == "cpu_s" else pl.Int64
-        if (name not in REQUIRED + OPTIONAL and not name.startswith(UNIT)) or kind != wanted:
-            known = f"{REQUIRED + OPTIONAL} and {UNIT}RESOURCE"
+        if not is_column(name) or kind != wanted:
+            known = f"{REQUIRED + OPTIONAL}, {UNIT}RESOURCE and {LICENCE}NAME"
             raise InputError(path, 0, f"column {printable(name)!r} of type {kind}; a workload has {known}")
     if missing := [name for name in REQUIRED if name not in schema]:
         raise InputError(path, 0, f"lacks the columns {missing}")

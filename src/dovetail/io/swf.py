@@ -19,7 +19,7 @@ from dovetail.io.streams import BLOCK, MOST_BYTES, packed, regular_file, unpacke
 from dovetail.io.swf_wide import UNREADABLE, Wide, fields_behind
 from dovetail.kernels import swf as kernel
 from dovetail.model.cluster import MOST_MW
-from dovetail.model.workload import REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import LICENCE, REQUIRED, UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 from dovetail.version import __version__
 
@@ -243,7 +243,8 @@ def beyond_caps(columns: Mapping[str, Column]) -> str:
     """Which rule the values of a workload break, '' if none. Later sums rely on the caps."""
     status = columns.get("status", np.empty(0, np.int64))
     cpu = columns.get("cpu_s", np.empty(0, np.float64))
-    sizes = [*SIZES, "gpus", "units", "per_node", "gpu_share", *(name for name in columns if name.startswith(UNIT))]
+    named = [name for name in columns if name.startswith((UNIT, LICENCE))]
+    sizes = [*SIZES, "gpus", "units", "per_node", "gpu_share", *named]
     checks = (
         (REASONS[kernel.TIME], _any_beyond(columns, TIMES, kernel.MOST_SECONDS)),
         (REASONS[kernel.SIZE], _any_beyond(columns, sizes, kernel.MOST_PROCESSORS)),

@@ -12,12 +12,14 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.model.features import NAME, PLAIN, chosen
-from dovetail.model.workload import Workload
+from dovetail.model.workload import LICENCE, Workload
 
 WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is a number of thousandths."""
 MOST_DEVICES: Final = 62
 MOST_RESERVATIONS: Final = 100
+MOST_LICENCES: Final = 1 << 40
+"""Of a kind: what all jobs hold together fits into 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ MOST_MW: Final = 10**9
 """Milliwatts of a processor: with a billion processors sums still fit into 64 bits."""
 
 
+POWER: Final = "mW of power"
+"""What a power cap counts (`Cluster.counted`)."""
+
+
 @dataclass(frozen=True)
 class PowerCap:
     """What processors may draw together, jobs and idle ones, at any instant; in milliwatts, cooling apart."""
@@ -115,6 +121,7 @@ class Cluster:
     `resources` are the names of what a node has; the first is "cores". `shared` is the one of them whose pieces jobs
     may share in thousandths: each piece is a device, and a share is of one device. Empty: none. `typical` are the jobs
     that the cluster is there for: what is free and of no use to them is fragmented. `cap`: what all may draw together.
+    `licences`: how many of each there are, by name, for all jobs together.
     `outages` are when which nodes are not to be had; `reservations` the names in them, by number.
     """
 
@@ -126,6 +133,7 @@ class Cluster:
     cap: PowerCap | None = None
     outages: tuple[Outage, ...] = ()
     reservations: tuple[str, ...] = ()
+    licences: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         named = dict.fromkeys((*self.reservations, *(one.only for one in self.outages if one.only)))
@@ -134,6 +142,9 @@ class Cluster:
             raise ValueError(f"more than {MOST_RESERVATIONS} reservations: each costs memory for every job")
         if self.processors < 1:
             raise ValueError(f"a cluster has at least 1 processor, got {self.processors}")
+        names = [name for name, _ in self.licences]
+        if len(set(names)) < len(names) or not all(0 <= n <= MOST_LICENCES for _, n in self.licences):
+            raise ValueError(f"licences have different names and are from 0 to {MOST_LICENCES:,}; got {self.licences}")
         if not self.kinds:
             if self.outages:
                 raise ValueError("outages are of nodes, and the cluster has none")
@@ -188,6 +199,19 @@ class Cluster:
             for name in kind.features:
                 found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
         return found
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """What is counted for all jobs together, beside processors, and how much there is: the power that a cap leaves,
+        in milliwatts, then each licence."""
+        power = {} if self.cap is None else {POWER: self.cap.room(self.processors)}
+        return power | {f"licences of {name}": count for name, count in self.licences}
+
+    def takes(self, workload: Workload) -> Ints:
+        """What each job (row) takes of that."""
+        power = [] if self.cap is None else [self.cap.draws(workload)]
+        held = [np.maximum(workload.get(f"{LICENCE}{name}"), 0) for name, _ in self.licences]
+        return np.array([*power, *held], np.int64).reshape(len(power) + len(held), len(workload)).T
 
     def known(self, now: int) -> tuple[Outage, ...]:
         """The outages that policies know of at an instant and that are not over."""

@@ -34,18 +34,17 @@ def new_machine(
     cluster: Cluster,
     size: Ints,
     requests: Requests | None,
+    takes: Ints,
     place: str,
     jobs: int,
     foresight: int = 0,
-    draws: Ints | None = None,
 ) -> Machine:
     """An idle machine with room for `jobs` jobs that run and wait, and in plans for `foresight` more that may come.
-    `size` and `requests` are what each job needs, `draws` what it draws, where there is a cap."""
+    `size` and `requests` are what each job needs, `takes` its rows of `Cluster.takes`."""
+    counted = np.array(list(cluster.counted.values()), np.int64)
     if requests is None:
-        need, total = size, [cluster.processors]
-        if cluster.cap is not None and draws is not None:
-            need, total = np.column_stack([size, draws]).reshape(-1), [*total, cluster.cap.room(cluster.processors)]
-        return new_counted(np.ascontiguousarray(need), np.array(total, np.int64), jobs, 2 * (jobs + foresight))
+        need, total = np.column_stack([size, takes]).reshape(-1), np.concatenate([[cluster.processors], counted])
+        return new_counted(need, total, jobs, 2 * (jobs + foresight))
     known = cluster.typical
     one, none = np.ones(len(known), np.int64), np.zeros(len(known), np.int64)
     columns = (
@@ -73,8 +72,7 @@ def new_machine(
         cluster.kind_of, np.ascontiguousarray(vectors), cluster.shared_at, columns, sets, parts, PLACES[place], jobs,
         foresight, leave, outages,
     )  # fmt: skip
-    if cluster.cap is None or draws is None:
+    if not len(counted):
         return nodes
-    power = np.array([cluster.cap.room(cluster.processors)], np.int64)
     room = 2 * jobs + 4
-    return Pooled(nodes, new_counted(np.ascontiguousarray(draws), power, room, room + 2 * foresight))
+    return Pooled(nodes, new_counted(np.ascontiguousarray(takes).reshape(-1), counted, room, room + 2 * foresight))

@@ -27,6 +27,8 @@ class Lost:
     end: int
     nodes: Ints
     devices: Ints
+    estimate: int
+    """How long it was expected to run when it started."""
 
 
 @dataclass(frozen=True)

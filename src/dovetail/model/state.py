@@ -4,14 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from dovetail.arrays import Ints, Mask
-from dovetail.model.cluster import Cluster, PowerCap
+from dovetail.model.cluster import POWER, Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, room_idle
+from dovetail.model.workload import Workload
 from dovetail.units import MOST_SECONDS
+
+
+def takes_too_much(what: str, taken: int, room: int) -> str:
+    """Of something that is counted for all jobs (`Cluster.counted`), a job takes more than there is."""
+    if what == POWER:
+        return f"draws {taken / 1000:,.0f} W; the power cap leaves {room / 1000:,.0f} W to all jobs"
+    return f"holds {taken:,} {what}; there are {room:,}"
+
+
+def counted_of(cluster: Cluster, workload: Workload) -> dict[str, Any]:
+    """What a state of these jobs says of what is counted for all together, by the names of its parts."""
+    takes, licences = cluster.takes(workload), len(cluster.licences)
+    held = dict(zip(dict(cluster.licences), takes.T[len(cluster.counted) - licences :], strict=True))
+    found: dict[str, Any] = {"licences": held, "licences_total": dict(cluster.licences)}
+    return found if cluster.cap is None else found | {"draws_mw": takes[:, 0], "room_mw": cluster.counted[POWER]}
 
 
 @dataclass(frozen=True)
@@ -55,6 +72,10 @@ class State:
     """Where there is a power cap: what each job draws beyond what its processors draw when idle. Empty: no cap."""
     room_mw: int = 0
     """What all running jobs together may draw so."""
+    licences: Mapping[str, Ints] = field(default_factory=dict)
+    """How many of each licence each job holds while it runs, by name."""
+    licences_total: Mapping[str, int] = field(default_factory=dict)
+    """How many of each licence there are for all jobs together."""
     columns: Mapping[str, Ints] = field(default_factory=dict)
     """What else is known of each job, by name: queue, partition, priority, qos, account, as far as it is known."""
     cluster: Cluster | None = None
@@ -69,10 +90,22 @@ class State:
     @property
     def machine(self) -> Cluster:
         """The cluster; one that is only counted is made of what the state says of it."""
-        cap = PowerCap(self.room_mw) if len(self.draws_mw) else None
-        if self.cluster is not None and self.cluster.kinds:
-            return self.cluster if self.cluster.cap is None and cap is None else replace(self.cluster, cap=cap)
-        return Cluster(self.processors, cap=cap)
+        cap, licences = PowerCap(self.room_mw) if len(self.draws_mw) else None, tuple(self.licences_total.items())
+        if self.cluster is None or not self.cluster.kinds:
+            return Cluster(self.processors, cap=cap, licences=licences)
+        plain = cap is None and self.cluster.cap is None and licences == self.cluster.licences
+        return self.cluster if plain else replace(self.cluster, cap=cap, licences=licences)
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """What is counted for all jobs together, as `Cluster.counted`."""
+        return self.machine.counted if len(self.draws_mw) or self.licences_total else {}
+
+    def takes(self, jobs: Ints) -> Ints:
+        """What each of these jobs (rows) takes of what is counted for all together (`Cluster.counted`)."""
+        power = [self.draws_mw[jobs]] if len(self.draws_mw) else []
+        held = [self.licences[name][jobs] for name in self.licences_total]
+        return np.array([*power, *held], np.int64).reshape(len(power) + len(held), len(jobs)).T
 
     def expected_end(self, job: int) -> int:
         """When a running job is taken to end: at start + estimate, or one second from now once that has passed."""
@@ -91,22 +124,23 @@ class State:
         """Which of these jobs, wherever they are, can be planned for: their numbers can be, and they fit on the idle
         machine."""
         fine = (self.size[jobs] > 0) & (self.estimate[jobs] > 0) & (self.estimate[jobs] <= MOST_SECONDS)
-        if len(self.draws_mw):
-            fine &= self.draws_mw[jobs] >= 0
+        fine &= (self.takes(jobs) >= 0).all(axis=1)
         if self.requests is not None:
             fine &= ~np.any(list(self.requests.wrong(jobs).values()), axis=0)
         fine[fine] = self._lacks(jobs[fine]) == 0
         return fine
 
     def _lacks(self, jobs: Ints) -> Ints:
-        """How many units, or processors, of each job have no room on the idle machine; -1: its power has none."""
+        """How many units, or processors, of each job have no room on the idle machine; below 0: what it takes of what
+        is counted for all has none, -1 for the first in `Cluster.counted`."""
         if self.requests is not None and self.cluster is not None:
             asked = self.requests.of(jobs)
             lacks: Ints = np.maximum(asked.units - room_idle(self.cluster, asked), 0)
         else:
             lacks = np.maximum(self.size[jobs] - self.processors, 0)
-        if len(self.draws_mw):
-            lacks[(lacks == 0) & (self.draws_mw[jobs] > self.room_mw)] = -1
+        takes = self.takes(jobs)
+        for k, room in enumerate(self.counted.values()):
+            lacks[(lacks == 0) & (takes[:, k] > room)] = -1 - k
         return lacks
 
     def _too_large(self, job: int, lack: int) -> str:
@@ -117,5 +151,5 @@ class State:
             return f"needs {words}; the nodes that will do hold {units - lack:,}"
         if lack > 0:
             return f"needs {self.size[job]:,} processors; the machine has {self.processors:,}"
-        room = self.room_mw / 1000
-        return f"draws {self.draws_mw[job] / 1000:,.0f} W; the power cap leaves {room:,.0f} W to all jobs"
+        what, room = list(self.counted.items())[-1 - lack]
+        return takes_too_much(what, int(self.takes(np.array([job]))[0, -1 - lack]), room)

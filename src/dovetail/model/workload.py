@@ -43,12 +43,19 @@ TOLD: Final = ("group", "name", "queue", "partition", "priority", "qos", "accoun
 
 UNIT: Final = "unit_"
 """Columns with this before the name of a resource: what one unit of a job needs of it."""
+LICENCE: Final = "licence_"
+"""Columns with this before the name of a licence: how many of them a job holds while it runs."""
 
 NAMED: Final = (
     "user", "group", "name", "queue", "partition", "feature", "reservation", "ran_on", "descriptor", "qos",
     "account",
 )  # fmt: skip
 """Columns of numbers that stand for names. Where the names are known, `Workload.names` has them."""
+
+
+def is_column(name: str) -> bool:
+    """Whether a workload may have a column of that name."""
+    return name in REQUIRED or name in OPTIONAL or name.startswith((UNIT, LICENCE))
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,7 @@ class Workload:
         missing = [c for c in REQUIRED if c not in self.columns]
         if missing:
             raise ValueError(f"workload {self.name!r} lacks the columns {missing}; every workload has {REQUIRED}")
-        unknown = [c for c in self.columns if c not in REQUIRED and c not in OPTIONAL and not c.startswith(UNIT)]
+        unknown = [name for name in self.columns if not is_column(name)]
         if unknown:
             raise ValueError(f"workload {self.name!r} has unknown columns {unknown}; known: {REQUIRED + OPTIONAL}")
         if nameless := [c for c in self.names if c not in NAMED or c not in self.columns]:

@@ -30,6 +30,7 @@ COLUMNS: Final = {
     "nodes": "on nodes",
     "outages": "on nodes that are out at times, or fail",
     "cap": "under a power cap, on processors or on nodes",
+    "licences": "with licences, counted for all jobs together",
     "deadlines": "answers deadlines and keeps those that it accepted",
     "predictors": "with run times that a predictor says",
     "feedback": "with users who wait for their jobs (`--feedback`)",
@@ -38,6 +39,8 @@ COLUMNS: Final = {
     "state": "decides on a state that no replay made",
     "fork": "replays can begin at a state",
 }
+_PLAIN: Final = ("nodes", "cap", "licences", "every", "charge")
+"""Those of them that a policy declares by that name."""
 _ON_NODES: Final = "places jobs on nodes: it needs a cluster of them"
 _TOLD: Final = "knows run times, and what comes"
 _PAST: Final = "is what the log says happened, which does not change"
@@ -56,7 +59,7 @@ class Ability(NamedTuple):
 
 def abilities(of: Policy) -> dict[str, Ability]:
     """What a policy can do, by the keys of COLUMNS."""
-    found = {one: Ability(one not in of.cannot, of.cannot.get(one, "")) for one in ("nodes", "cap", "every", "charge")}
+    found = {one: Ability(one not in of.cannot, of.cannot.get(one, "")) for one in _PLAIN}
     blocked = [one.cannot["outages"] for one in (of, *of.deciders) if "outages" in one.cannot]
     out = of.cannot.get("nodes", "") or (blocked[0] if blocked else "")
     found["outages"] = Ability(not out, out)

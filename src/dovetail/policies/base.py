@@ -18,6 +18,7 @@ from dovetail.kernels.one_pass import fit_now, step
 from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.search import fitted
+from dovetail.model.cluster import POWER
 from dovetail.model.machine import PLACES, Machine, new_machine, nodes_of
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -31,6 +32,7 @@ CIRCUMSTANCES: Final = {
     "cap": "under a power cap",
     "charge": "with decisions that take time",
     "outages": "with outages",
+    "licences": "with licences",
 }
 """What a policy may declare that it cannot do (`Policy.cannot`)."""
 
@@ -40,6 +42,7 @@ COUNTS: Final = (
 )
 BLIND: Final = "does not look at outages: choose a list policy (easy, list-saf, ...) or a planner (plan-af, ...)"
 NO_CAP: Final = "keeps no power cap: lists, conservative and deadline-based backfilling and planners do"
+NO_LICENCES: Final = "counts no licences: lists, conservative and deadline-based backfilling and planners do"
 
 PLACE: Final[Kind] = choice(*PLACES)
 
@@ -205,9 +208,11 @@ class Policy(ABC):
         return None
 
     def look_at(self, state: State) -> None:
-        """Refuse a state with outages, if it cannot keep clear of them."""
+        """Refuse a state with outages or licences, if it cannot keep to them."""
         if state.cluster is not None and state.cluster.outages:
             self.refuse("outages")
+        if state.licences_total:
+            self.refuse("licences")
 
     def refuse(self, circumstance: str) -> None:
         """Refuse a circumstance in which it, or one that it hands decisions on to, cannot run."""
@@ -316,18 +321,32 @@ def _why(state: State, cap: Machine, run: layout.Run, starts: Ints, holds: str) 
     fits[starts] = -1
     if any(one.begin > state.now for one in (state.cluster.outages if state.cluster else ())):
         holds += ", or an outage would come before its end"
-    held = dict.fromkeys(state.waiting[fits == 1].tolist(), holds)
+    why = dict.fromkeys(state.waiting[fits == 1].tolist(), holds)
     jobs = state.waiting[fits == 0]
     if state.requests is not None:
         units = state.requests.units[jobs]
-        lacks = {job: f"needs {n:,} unit{'s' * (n > 1)}; nodes have no room for as many now"
-                 for job, n in zip(jobs.tolist(), units.tolist(), strict=True)}  # fmt: skip
-        return held | lacks
-    free = state.free - int(state.size[state.waiting[starts]].sum())
-    return held | {
-        job: f"needs {n:,} processors; {free:,} are free" if n > free else "draws more than the power cap leaves now"
-        for job, n in zip(jobs.tolist(), state.size[jobs].tolist(), strict=True)
-    }
+        why |= {job: f"needs {n:,} unit{'s' * (n > 1)}; nodes have no room for as many now"
+                for job, n in zip(jobs.tolist(), units.tolist(), strict=True)}  # fmt: skip
+        short = np.zeros(len(jobs), bool)
+    else:
+        free = state.free - int(state.size[state.waiting[starts]].sum())
+        sizes = state.size[jobs]
+        why |= {job: f"needs {n:,} processors; {free:,} are free"
+                for job, n in zip(jobs.tolist(), sizes.tolist(), strict=True)}  # fmt: skip
+        short = sizes > free
+    return why | _counted_why(state, jobs[~short], np.concatenate([state.running, state.waiting[starts]]))
+
+
+def _counted_why(state: State, jobs: Ints, run: Ints) -> dict[int, str]:
+    """Which of these jobs take more than is left now of what is counted for all together."""
+    takes, used = state.takes(jobs), state.takes(run)
+    why = dict[int, str]()
+    left = np.array(list(state.counted.values())) - used.sum(axis=0)
+    for k, what in reversed(list(enumerate(state.counted))):
+        for i in np.flatnonzero(takes[:, k] > left[k]).tolist():
+            more = "draws more than the power cap leaves now"
+            why[int(jobs[i])] = more if what == POWER else f"holds {takes[i, k]:,} {what}; {left[k]:,} are free"
+    return why
 
 
 def unplanned(state: State, remembered: Mapping[int, int]) -> Ints:
@@ -359,10 +378,10 @@ def agreed(state: State, run: layout.Run) -> dict[int, int]:
 
 def _machine(state: State, here: Any, place: str, foresight: int) -> Machine:
     """The machine of one instant, idle; job i on it is here[i]. Those that run or have just ended know their nodes."""
-    asked, draws = state.requests, state.draws_mw[here] if len(state.draws_mw) else None
+    asked, takes = state.requests, state.takes(here)
     if asked is None:
-        return new_machine(state.machine, state.size[here], None, place, 2 * len(here), foresight, draws)
-    cap = new_machine(state.machine, state.size[here], asked.of(here), place, len(here), foresight, draws)
+        return new_machine(state.machine, state.size[here], None, takes, place, 2 * len(here), foresight)
+    cap = new_machine(state.machine, state.size[here], asked.of(here), takes, place, len(here), foresight)
     if not isinstance(cap, Counted):
         for i in range(len(state.waiting), len(state.waiting) + len(state.running) + len(state.ended)):
             job = int(here[i])

@@ -56,6 +56,7 @@ def check_plan(state: State, plan: Plan, *, deadlines: bool = False) -> list[Vio
     if deadlines:
         found.extend(_plan_deadlines(state, plan, at))
     cluster, asked = state.cluster, state.requests
+    found.extend(_plan_counted(state, at))
     if cluster is None or asked is None or not cluster.kinds:
         return [*found, *_plan_capacity(state, at)]
     starts = set(plan.starts)
@@ -77,16 +78,29 @@ def _plan_deadlines(state: State, plan: Plan, at: dict[int, int]) -> Iterator[Vi
             yield Violation("deadline kept", job, due, f"is to end by {due}, but would end at {end}")
 
 
-def _plan_capacity(state: State, at: dict[int, int]) -> Iterator[Violation]:
-    """The running jobs and everything in `at` (job to start), by estimates, within the capacity."""
+def _in_time(state: State, at: dict[int, int]) -> tuple[Ints, Ints, Ints]:
+    """The running jobs and everything in `at` (job to start): begins and ends, by estimates."""
     running = state.running.astype(np.int64)
     planned = np.fromiter(at, np.int64, len(at))
-    jobs = np.concatenate([running, planned])
     begin = np.concatenate([np.full(len(running), state.now, np.int64), np.fromiter(at.values(), np.int64, len(at))])
     running_end = [state.expected_end(j) for j in running.tolist()]
     end = np.concatenate([np.array(running_end, np.int64), begin[len(running) :] + state.estimate[planned]])
-    capacity = state.free + int(state.size[running].sum())
+    return np.concatenate([running, planned]), begin, end
+
+
+def _plan_capacity(state: State, at: dict[int, int]) -> Iterator[Violation]:
+    """What runs and what is planned, within the capacity."""
+    jobs, begin, end = _in_time(state, at)
+    capacity = state.free + int(state.size[state.running].sum())
     yield from overfull(jobs, begin, end, state.size[jobs], capacity, "is planned")
+
+
+def _plan_counted(state: State, at: dict[int, int]) -> Iterator[Violation]:
+    """The same for what is counted for all jobs together: power, licences."""
+    jobs, begin, end = _in_time(state, at)
+    takes = state.takes(jobs)
+    for k, (what, room) in enumerate(state.counted.items()):
+        yield from overfull(jobs, begin, end, takes[:, k], room, "is planned", what, what)
 
 
 def _plan_nodes(

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from dovetail.arrays import Ints
-from dovetail.model.cluster import PowerCap
+from dovetail.model.cluster import POWER
 from dovetail.model.requests import Requests, fit_idle, requests_of
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
@@ -41,9 +41,10 @@ def check_schedule(schedule: Schedule, *, promises: bool = False, expect_all_sta
         fits, capacity = fit_idle(cluster, asked), _nodes(schedule, asked)
     else:
         fits, capacity = schedule.workload.size <= cluster.processors, _capacity(schedule)
-    if cluster.cap is not None:
-        fits = fits & (cluster.cap.draws(schedule.workload) <= cluster.cap.room(cluster.processors))
-        capacity = chain(capacity, _power(schedule, cluster.cap))
+    takes = cluster.takes(schedule.workload)
+    if takes.shape[1]:
+        fits = fits & (takes <= np.array(list(cluster.counted.values()))).all(axis=1)
+        capacity = chain(capacity, _counted(schedule, takes))
     found = [*_starts(schedule, fits, expect_all_started), *_arrivals(schedule), *capacity]
     if promises:
         found.extend(_promises(schedule))
@@ -105,12 +106,15 @@ def _capacity(schedule: Schedule) -> Iterator[Violation]:
     yield from overfull(ran, begin, end, size, machine, "started")
 
 
-def _power(schedule: Schedule, cap: PowerCap) -> Iterator[Violation]:
-    """Never more drawn than the cap allows."""
-    processors = schedule.cluster.processors
+def _counted(schedule: Schedule, takes: Ints) -> Iterator[Violation]:
+    """Never more taken than there is of what is counted for all jobs together: power, licences. Runs that a failure
+    ended count too."""
     ran = np.flatnonzero((schedule.start >= 0) & (schedule.workload.runtime > 0))
-    begin, end, draws = schedule.start[ran], schedule.end[ran], cap.draws(schedule.workload)[ran]
-    yield from overfull(ran, begin, end, draws, cap.room(processors), "started", "power cap", "mW")
+    lost = np.array([(one.job, one.start, one.end) for one in schedule.lost], np.int64).reshape(-1, 3)
+    jobs, begin, end = np.vstack([np.column_stack([ran, schedule.start[ran], schedule.end[ran]]), lost]).T
+    for k, (what, room) in enumerate(schedule.cluster.counted.items()):
+        rule, unit = ("power cap", "mW") if what == POWER else ("licences", what)
+        yield from overfull(jobs, begin, end, takes[jobs, k], room, "started", rule, unit)
 
 
 def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
@@ -151,8 +155,11 @@ def _nodes(schedule: Schedule, asked: Requests) -> Iterator[Violation]:
     yield from check_units(cluster, asked, ran, "started")
     yield from _runs_again(schedule)
     if cluster.outages:
-        length = schedule.said if len(schedule.said) else schedule.workload.limit
-        yield from check_outages(cluster, asked, replace(ran, end=ran.begin + length[ran.job]), "started")
+        said = schedule.said if len(schedule.said) else schedule.workload.limit
+        length = said[ran.job]
+        of_lost = [np.full(len(one.nodes), one.estimate) for one in schedule.lost]
+        length[len(length) - sum(map(len, of_lost)) :] = np.concatenate([*of_lost, length[:0]])
+        yield from check_outages(cluster, asked, replace(ran, end=ran.begin + length), "started")
 
 
 def _with_lost(units: Units, schedule: Schedule) -> Units:

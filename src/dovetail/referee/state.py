@@ -12,11 +12,12 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import StateError
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import MOST_LICENCES, Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests
 from dovetail.model.state import State
 from dovetail.referee.nodes import Units, check_places, check_units
+from dovetail.units import printable
 
 LATEST = 1 << 59
 """No instant is later, and no time longer."""
@@ -50,7 +51,7 @@ def check_state(state: State) -> None:
             raise StateError(f"job {job} was to end by {due}, which is not its deadline")
     if state.cluster is not None and state.cluster.kinds:
         _check_nodes(state, state.cluster, ran)
-        _check_power(state, here, ran)
+        _check_counted(state, here, ran)
         return
     if state.requests is not None:
         raise StateError("`requests` are of nodes, and the cluster has none")
@@ -58,15 +59,16 @@ def check_state(state: State) -> None:
     if used > state.processors:
         raise StateError(f"running jobs have {used:,} processors, and the machine {state.processors:,}")
     _check_free(state, state.processors - used + ended)
-    _check_power(state, here, ran)
+    _check_counted(state, here, ran)
 
 
-def _check_power(state: State, here: Ints, ran: Ints) -> None:
-    """What runs draws no more than the power cap leaves."""
-    if len(state.draws_mw):
-        _refuse(here, state.draws_mw[here] < 0, "draws less than nothing")
-        if state.draws_mw[ran].sum(dtype=np.float64) > state.room_mw:
-            raise StateError(f"running jobs draw more than the {state.room_mw:,} mW that the power cap leaves")
+def _check_counted(state: State, here: Ints, ran: Ints) -> None:
+    """What runs takes no more than there is of what is counted for all jobs together."""
+    takes, used = state.takes(here), state.takes(ran)
+    for k, (what, room) in enumerate(state.counted.items()):
+        _refuse(here, _outside(takes[:, k], 0, MOST_SUM_S), f"takes no number of {what} from 0 on")
+        if used[:, k].sum(dtype=np.float64) > room:
+            raise StateError(f"running jobs take more than the {room:,} {what} that there are")
 
 
 def _check_numbers(state: State) -> None:
@@ -83,6 +85,14 @@ def _check_numbers(state: State) -> None:
         raise StateError(f"now={state.now}: an instant is from 0 to {LATEST:,} s")
     if state.processors < 1:
         raise StateError(f"processors={state.processors}: a machine has at least 1")
+    if not isinstance(state.licences, Mapping) or not isinstance(state.licences_total, Mapping):
+        raise StateError("licences and licences_total must be mappings of names")
+    for name, total in state.licences_total.items():
+        if not isinstance(total, int | np.integer) or not 0 <= total <= MOST_LICENCES or name not in state.licences:
+            raise StateError(
+                f"licences of {printable(str(name))!r}: must be from 0 to {MOST_LICENCES:,}, and `licences` must say"
+                " who holds them"
+            )
 
 
 def _deadline_s(state: State, job: int) -> int:
@@ -92,6 +102,7 @@ def _deadline_s(state: State, job: int) -> int:
 def _check_columns(state: State) -> None:
     """All columns are numbers, and as long as each other; all lists name jobs in them."""
     columns: dict[str, Any] = {name: getattr(state, name) for name in (*_COLUMNS, "deadline_s", "draws_mw", *_LISTS)}
+    columns |= {f"licences[{printable(str(name))!r}]": values for name, values in state.licences.items()}
     for name, values in columns.items():
         if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.ndim != 1:
             raise StateError(f"{name}: must be an array of whole numbers in 64 bits, one for each job")
@@ -99,7 +110,7 @@ def _check_columns(state: State) -> None:
     for name, values in columns.items():
         if name in _LISTS:
             _refuse(values, _outside(values, 0, n - 1), f"is in {name}, and the columns have {n:,} jobs, from 0 on")
-        elif len(values) != n and (name in _COLUMNS or len(values)):
+        elif len(values) != n and (name not in ("deadline_s", "draws_mw") or len(values)):
             raise StateError(f"{name} has {len(values):,} numbers, and submit {n:,}: one for each job")
 
 

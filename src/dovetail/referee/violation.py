@@ -57,7 +57,7 @@ def overfull(
     # A stable sort keeps the ends, which stand first, before the begins of the same second.
     order = np.argsort(time, kind="stable")
     use = np.cumsum(change[order])
-    for i in np.flatnonzero((use > capacity) & (order >= count)).tolist():
+    for i in np.flatnonzero((use > capacity) & (change[order] > 0) & (order >= count)).tolist():
         at, job = int(time[order[i]]), int(jobs[order[i] - count])
         detail = f"{verb} at {at}, which brings {use[i]} {unit} into use where there are {capacity}"
         yield Violation(rule, job, at, detail)

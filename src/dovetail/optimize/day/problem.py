@@ -171,15 +171,17 @@ class Placer:
         self.day = day
         size, cap = day.size, PowerCap(day.room_mw) if day.room_mw >= 0 else None
         running, room = np.arange(day.jobs, len(size)), 2 * len(size) + 4
+        no_takes = np.empty((len(size), 0), np.int64)
         self._nodes: Any = Anywhere()
         if day.on is not None:
             asked, first = day.on.requests, day.on.requests.first
             size = asked.units * asked.need[:, 0]
-            self._nodes = new_machine(day.on.cluster, size, asked, "first", room)
+            self._nodes = new_machine(replace(day.on.cluster, cap=None), size, asked, no_takes, "first", room)
             for job in running.tolist():
                 units = slice(first[job] - first[day.jobs], first[job + 1] - first[day.jobs])
                 self._nodes.hold(job, day.begin, *day.on.held[:, units])
-        self._pool = new_machine(Cluster(day.processors, cap=cap), size, None, "", room, draws=day.draw_mw)
+        takes = day.draw_mw[:, np.newaxis] if cap is not None else no_takes
+        self._pool = new_machine(Cluster(day.processors, cap=cap), size, None, takes, "", room)
         begin_day(self._pool, self._nodes, day.begin, running, day.begin + day.length[running])
         self._length = np.ascontiguousarray(day.length)
         self.decodes = 0

@@ -23,7 +23,7 @@ from dovetail.names import choice, duration, number, setting, whole, yes_or_no
 from dovetail.optimize.day.problem import Day, OnNodes, Searched, delay_search, in_order, multi_search, segments_of
 from dovetail.optimize.window.cpsat import need_ortools
 from dovetail.optimize.window.terms import DECODES, WINDOW
-from dovetail.policies.base import BLIND, Policy
+from dovetail.policies.base import BLIND, NO_LICENCES, Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.units import DAY_S, MOST_SECONDS
 
@@ -60,6 +60,7 @@ class Daily(Policy):
         "every": "plans starts to the second: it cannot run with --every",
         "charge": "plans starts to the second: its decisions take no time",
         "outages": BLIND,
+        "licences": NO_LICENCES,
     }
     site: Site | None = field(default=None, repr=False, compare=False)
     draw_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)

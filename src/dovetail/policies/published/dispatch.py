@@ -33,7 +33,7 @@ from dovetail.optimize.dispatch.problem import (
 )
 from dovetail.optimize.dispatch.solve import MODELS, solve_dispatch
 from dovetail.optimize.window.terms import MOST_WINDOW
-from dovetail.policies.base import BLIND, NO_CAP, Policy
+from dovetail.policies.base import BLIND, NO_CAP, NO_LICENCES, Policy
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Dispatch(Policy):
         self._limits(0)
 
     needs_nodes: ClassVar[bool] = True
-    cannot: ClassVar[Mapping[str, str]] = {"outages": BLIND, "cap": NO_CAP}
+    cannot: ClassVar[Mapping[str, str]] = {"outages": BLIND, "cap": NO_CAP, "licences": NO_LICENCES}
 
     def _limits(self, seed: int) -> Limits:
         return Limits(self.delta, self.most, clock=self.clock, way=self.limits, seed=seed % 2**31)

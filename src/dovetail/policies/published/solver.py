@@ -30,7 +30,7 @@ from dovetail.optimize.window.cpsat import solve as solve_cpsat
 from dovetail.optimize.window.objective import Objective, Sum, parse
 from dovetail.optimize.window.problem import Problem, Solution, alone, decode, free_beside
 from dovetail.optimize.window.terms import WINDOW
-from dovetail.policies.base import COUNTS, NO_CAP, Policy
+from dovetail.policies.base import COUNTS, NO_CAP, NO_LICENCES, Policy
 from dovetail.policies.planner import OBJECTIVE
 
 MOST_WORK: Final = 1e6
@@ -92,9 +92,11 @@ class Solver(Policy):
     def cannot(self) -> Mapping[str, str]:
         # What is charged is the time of our own thread.
         outside = {"charge": "lets a program outside decide, whose time is not charged"}
-        return {"nodes": COUNTS, "cap": NO_CAP, **(outside if self.solver == "cpoptimizer" else {})}
+        never = {"nodes": COUNTS, "cap": NO_CAP, "licences": NO_LICENCES}
+        return never | (outside if self.solver == "cpoptimizer" else {})
 
     def decide(self, state: State) -> Plan:
+        self.look_at(state)
         waiting = state.waiting
         if not len(waiting):
             return Plan()

@@ -10,7 +10,7 @@ from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import Kind, setting, whole
-from dovetail.policies.base import NO_CAP, Policy
+from dovetail.policies.base import NO_CAP, NO_LICENCES, Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.published.dispatch import NAMES as NAMED
 
@@ -42,7 +42,7 @@ class Switch(Policy):
 
     @property
     def cannot(self) -> Mapping[str, str]:
-        return {"cap": NO_CAP}
+        return {"cap": NO_CAP, "licences": NO_LICENCES}
 
     @property
     def deciders(self) -> tuple[Policy, ...]:
