@@ -23,7 +23,7 @@ from dovetail.policies.deadline import DeadlineBackfilling
 from dovetail.policies.lists import ORDERS, ListPolicy
 from dovetail.referee import check_schedule
 from tests.slow import policies as slow
-from tests.slow.workloads import random_jobs, with_deadlines, workload_of
+from tests.slow.workloads import random_jobs, with_comings, with_deadlines, workload_of
 
 SWEEPS = {
     "once": "submit", "each-end": "each-end", "repeat": "repeat", "by-start": "start", "start-now": "now",
@@ -81,6 +81,8 @@ def case(seed: int) -> Case:
     rng = random.Random(seed)
     feedback, too_small = rng.random() < 0.3, rng.random() < 0.4
     jobs, capacity = random_jobs(rng, too_small=too_small, feedback=feedback)
+    if seed % 3 == 2:
+        jobs = with_comings(random.Random(f"comings {seed}"), jobs, leave=not feedback)
     if seed % 5 == 4:
         guard, sweep = rng.random() < 0.7, rng.choice(("once", "once", "start-now", "none"))
         jobs = with_deadlines(rng, jobs)

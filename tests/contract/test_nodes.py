@@ -26,7 +26,14 @@ from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan, check_schedule
 from tests.conftest import CASES
-from tests.slow.node_cases import NodesCase, random_nodes_case, with_counted, with_deadlines, with_outages
+from tests.slow.node_cases import (
+    NodesCase,
+    coming_and_going,
+    random_nodes_case,
+    with_counted,
+    with_deadlines,
+    with_outages,
+)
 from tests.slow.nodes import RULES
 from tests.slow.policies import Conservative as SlowConservative
 from tests.slow.policies import Deadline as SlowDeadline
@@ -53,13 +60,14 @@ def disagreement(seed: int) -> list[str]:
     case = with_outages(case, rng) if seed % 2 else case
     case = with_deadlines(case, rng) if isinstance(slow, SlowDeadline) else case
     case = with_counted(case, rng) if seed % 7 == 3 else case
+    case = coming_and_going(case, rng) if seed % 3 == 2 else case
     found = slow_replay(case.jobs, replace(case.machine, rule=rule), slow)
     types = tuple(Typical(t.probability, tuple(t.need), t.share, t.kinds) for t in case.machine.types)
     cluster = replace(case.cluster, typical=types)
     chosen = fast(slow, rule)
     made = replay(case.workload, chosen, cluster=cluster, estimate=estimates(case), event_by_event=seed % 5 == 0)
     assert made.placement is not None
-    jobs = range(len(case.jobs))
+    jobs = np.flatnonzero(made.start >= 0).tolist()  # others have left the queue
     nodes = [made.placement.of(job).tolist() for job in jobs]
     devices = [made.placement.devices_of(job).tolist() if cluster.shared else list(found.devices[job]) for job in jobs]
     pairs = {
@@ -67,8 +75,8 @@ def disagreement(seed: int) -> list[str]:
         "passes": (made.passes, found.passes),
         "promises": (made.promised_first.tolist(), found.promised_first) if chosen.keeps_promises else ([], []),
         "accepted": (made.accepted.tolist(), found.accepted) if len(made.accepted) else ([], []),
-        "nodes": (nodes, [list(where) for where in found.nodes]),
-        "devices": (devices, [list(which) for which in found.devices]),
+        "nodes": (nodes, [list(found.nodes[job]) for job in jobs]),
+        "devices": (devices, [list(found.devices[job]) for job in jobs]),
     }
     wrong = [
         f"case {seed}, {rule}: {what}: {got} is {wanted} slowly"

@@ -167,6 +167,8 @@ def draw(seed: int) -> Case:
         case = _capped(rng, case)
     if kind in CAPPED and "licences" not in chosen.cannot and rng.random() < 0.12:
         case = _licensed(rng, case)
+    if not chosen.clairvoyant and rng.random() < 0.15:
+        case = _coming(rng, case)
     if "every" not in chosen.cannot and rng.random() < 0.15:
         case = replace(case, every_s=rng.choice((1, 3, 10, 60)))
     return replace(case, estimate=_estimate(rng, case), seed=rng.randrange(100))
@@ -262,6 +264,17 @@ def _capped(rng: random.Random, case: Case) -> Case:
     room = need + rng.choice((0, 1, need // 2, 3 * need))
     cap = replace(cap, mw=case.cluster.processors * idle + room)
     return replace(case, cluster=replace(case.cluster, cap=cap))
+
+
+def _coming(rng: random.Random, case: Case) -> Case:
+    """With jobs that may not start at once, or leave the queue."""
+    longest, often = int(case.jobs["limit"].max(initial=1)), rng.choice((0.1, 0.4))
+    jobs = dict(case.jobs)
+    for column, most in (("not_before_s", longest), ("leaves_s", 4 * longest)):
+        if column == "not_before_s" or not case.feedback:
+            drawn = [rng.randint(0, most) if rng.random() < often else -1 for _ in range(len(case))]
+            jobs[column] = np.array(drawn, np.int64)
+    return replace(case, jobs=jobs)
 
 
 def _licensed(rng: random.Random, case: Case) -> Case:

@@ -153,7 +153,7 @@ def slow(trial: Trial) -> Iterator[str]:
         yield f"{made.passes} passes, and {wanted.passes} slowly"
     if made.placement is None:
         return
-    for job in range(len(case)):
+    for job in np.flatnonzero(made.start >= 0).tolist():
         nodes = made.placement.of(job).tolist()
         devices = made.placement.devices_of(job).tolist() if case.cluster.shared else list(wanted.devices[job])
         if (nodes, devices) != (list(wanted.nodes[job]), list(wanted.devices[job])):
@@ -171,7 +171,8 @@ def slow_jobs(case: Case) -> list[SlowJob]:
     sizes: list[Size] = [(size, *taken) for size, taken in zip(jobs.size.tolist(), takes, strict=True)]
     think, deadline = np.maximum(jobs.get("think_s"), 0).tolist(), jobs.get("deadline_s").tolist()
     rows = zip(jobs.submit.tolist(), sizes, jobs.runtime.tolist(), known.tolist(), after, think, deadline, strict=True)
-    plain = [SlowJob(*row) for row in rows]
+    comes = zip(jobs.held_s.tolist(), jobs.get("leaves_s").tolist(), strict=True)
+    plain = [SlowJob(*row, not_before=held, leaves=leaves) for row, (held, leaves) in zip(rows, comes, strict=True)]
     if not case.cluster.kinds:
         return plain
     asked = requests_of(jobs, case.cluster)
@@ -182,7 +183,7 @@ def slow_jobs(case: Case) -> list[SlowJob]:
         NodeJob(
             one.submit, one.size, one.runtime, one.estimate, one.after, one.think, one.deadline, units, tuple(need),
             share, per_node, bool(exclusive), kinds, ("", *case.cluster.reservations)[1 + reservation],
-            one.size[1:],
+            one.size[1:], not_before=one.not_before, leaves=one.leaves,
         )
         for one, (units, share, per_node, exclusive, reservation, kinds, need) in zip(plain, more, strict=True)
     ]  # fmt: skip
@@ -332,7 +333,8 @@ def resumed(trial: Trial) -> Iterator[str]:
 
 
 def _chargeable(case: Case) -> bool:
-    return not (case.large or "charge" in case.rule.cannot or case.rule.by_solver or case.cluster.outages)
+    late = case.cluster.outages or "leaves_s" in case.jobs
+    return not (case.large or "charge" in case.rule.cannot or case.rule.by_solver or late)
 
 
 @check(_chargeable, part=0.1)
@@ -350,7 +352,8 @@ def charged(trial: Trial) -> Iterator[str]:
 def recorded(trial: Trial) -> Iterator[str]:
     """A schedule written down as a log is what happened, by that log: the same starts and metrics, no rule broken."""
     case, made = trial.case, trial.made
-    log = replace(case, policy="recorded", every_s=0, site=None, jobs={**case.jobs, "wait": made.wait})
+    wait = np.where(made.start >= 0, made.start - case.jobs["submit"], -1)
+    log = replace(case, policy="recorded", every_s=0, site=None, jobs={**case.jobs, "wait": wait})
     again = trial.replay(log)
     yield from differences(again, made, ("start", "arrive"))
     want = {**summarize(replace(made, accepted=made.accepted[:0])), "rules_broken": 0}
@@ -417,7 +420,7 @@ def scaled(trial: Trial) -> Iterator[str]:
     """All times longer is the same schedule, longer. Powers of two: floats stay exact."""
     case = trial.case
     by = trial.rng("scaled").choice((2, 4, 64))
-    times = {"submit", "runtime", "limit", "think_s", "deadline_s"} & set(case.jobs)
+    times = {"submit", "runtime", "limit", "think_s", "deadline_s", "not_before_s", "leaves_s"} & set(case.jobs)
     jobs = {
         **case.jobs,
         **{name: np.where(case.jobs[name] > 0, case.jobs[name] * by, case.jobs[name]) for name in times},
@@ -510,7 +513,8 @@ def _foresees(case: Case) -> bool:
 
 def _apart(case: Case) -> bool:
     """What is done cannot matter any more when all jobs have ended: nothing is learned, foreseen or linked."""
-    return case.known is not None and not _foresees(case) and not case.feedback and not case.rule.needs_site
+    linked = case.feedback or "not_before_s" in case.jobs
+    return case.known is not None and not _foresees(case) and not linked and not case.rule.needs_site
 
 
 @check(_apart)
@@ -542,11 +546,11 @@ def roomy(trial: Trial) -> Iterator[str]:
         if sum(kind.count for kind in kinds) > 2000:
             return
         grown = case.cluster.processors * times
-        cluster = replace(case.cluster, processors=grown, kinds=kinds, outages=(), cap=None)
+        cluster = replace(case.cluster, processors=grown, kinds=kinds, outages=(), cap=None, licences=())
     else:
         cluster = Cluster(int(case.jobs["size"].sum()))
     made = trial.replay(replace(case, cluster=cluster))
-    waits = np.flatnonzero(made.start != made.arrive)
+    waits = np.flatnonzero((made.start != made.arrive) & (made.arrive >= 0))
     if len(waits):
         job = int(waits[0])
         yield f"job {job} arrives at {made.arrive[job]} and starts at {made.start[job]}, with room for all"

@@ -85,6 +85,12 @@ def _plainer(case: Case) -> Iterator[Case]:
         yield replace(case, policy=text)
 
 
+LEAST = {
+    "submit": 0, "runtime": 1, "limit": 1, "size": 1, "think_s": 0, "deadline_s": -1, "not_before_s": -1,
+    "leaves_s": -1,
+}  # fmt: skip
+
+
 def _less(case: Case) -> Iterator[Case]:
     """With smaller numbers: all of a column, then one."""
     jobs = case.jobs
@@ -94,7 +100,7 @@ def _less(case: Case) -> Iterator[Case]:
         for processors in (int(jobs["size"].max(initial=1)), case.cluster.processors // 2, case.cluster.processors - 1):
             if max(1, int(jobs["size"].max(initial=1))) <= processors < case.cluster.processors:
                 yield replace(case, cluster=replace(case.cluster, processors=processors))
-    for column, least in (("submit", 0), ("runtime", 1), ("limit", 1), ("size", 1), ("think_s", 0), ("deadline_s", -1)):
+    for column, least in LEAST.items():
         if column not in jobs or (column == "size" and "units" in jobs):
             continue
         values = jobs[column]

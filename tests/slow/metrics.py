@@ -45,8 +45,12 @@ def slow_metrics(schedule: Schedule, site: Site | None = None, counting: str = "
         "jobs": len(schedule.start),
         "jobs_counted": len(rows),
         "jobs_unstarted": len(schedule.start) - len(started),
-        **_of_jobs(rows),
     }
+    leaves = schedule.workload.get("leaves_s").tolist()
+    if max(leaves, default=-1) >= 0:
+        found["jobs_left"] = sum(at >= 0 > start for at, start in zip(leaves, schedule.start.tolist(), strict=True))
+        found["jobs_unstarted"] -= found["jobs_left"]
+    found |= _of_jobs(rows)
     for name, inside in _classes(rows).items():
         found |= {f"{name}_{key}": value for key, value in _of_class(inside).items()}
     found |= _of_time(started, schedule.cluster.processors)

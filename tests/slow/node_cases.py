@@ -14,7 +14,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.nodes import NodeJob, SlowNodes, TypicalJob, machine_of
 from tests.slow.policies import SlowResult
-from tests.slow.workloads import schedule_with
+from tests.slow.workloads import schedule_with, with_comings
 
 FEATURES = ("", "thin", "fat", "thin|fat", "fat|new", "new")
 """What jobs may ask for, by number; -1: nothing."""
@@ -69,6 +69,14 @@ def with_power(case: NodesCase, rng: random.Random) -> NodesCase:
     room = most + rng.choice((0, 1, most // 2, 3 * most))
     cluster = replace(case.cluster, cap=replace(cap, mw=room + case.cluster.processors * cap.idle_mw))
     return _taking(case, workload, cluster)
+
+
+def coming_and_going(case: NodesCase, rng: random.Random) -> NodesCase:
+    """The same case in which some jobs may not start at once, or leave the queue."""
+    jobs = with_comings(rng, case.jobs, leave=True)
+    held, leaves = [job.not_before or -1 for job in jobs], [job.leaves for job in jobs]
+    columns = {**case.workload.columns, "not_before_s": np.array(held), "leaves_s": np.array(leaves)}
+    return replace(case, jobs=jobs, workload=replace(case.workload, columns=columns))
 
 
 def with_deadlines(case: NodesCase, rng: random.Random) -> NodesCase:

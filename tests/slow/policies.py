@@ -37,6 +37,10 @@ class SlowJob:
     think: int = 0
     deadline: int = -1
     """Seconds from arrival by which it is to have ended; -1: none."""
+    not_before: int = field(default=0, kw_only=True)
+    """Seconds from its submit, or from when feedback brings it, before which it may not start."""
+    leaves: int = field(default=-1, kw_only=True)
+    """Seconds from its submit at which it leaves the queue, if it has not started; -1: it stays."""
 
 
 @dataclass(frozen=True)
@@ -266,6 +270,8 @@ class _Replay:
     """Jobs that ended since the last pass, in order of end, then index."""
     lost: list[int] = field(default_factory=list)
     """Jobs that were lost since the last pass."""
+    left: list[int] = field(default_factory=list)
+    """Jobs that have left the queue since the last pass."""
     came: dict[int, int] = field(default_factory=dict)
     """When each job that was lost came first."""
     first_at: dict[int, int] = field(default_factory=dict)
@@ -279,6 +285,11 @@ class _Replay:
 
     def by_arrival(self, jobs: Iterable[int]) -> list[int]:
         return sorted(jobs, key=lambda j: (self.result.arrive[j], j))
+
+    def leaves(self, j: int) -> int:
+        """When a job leaves the queue, if it waits then; -1: never."""
+        job = self.jobs[j]
+        return job.submit + job.leaves if job.leaves >= 0 else -1
 
     def end(self, j: int) -> int:
         return self.result.start[j] + self.jobs[j].runtime
@@ -486,6 +497,8 @@ def _conservative_pass(policy: Conservative, run: _Replay, tick: int) -> None:
         profile = run.profile(run.running_blocks())
         for j in order:
             _place(run, profile, j, tick)
+    elif run.left:
+        _compress(run, "submit" if policy.sweep == "each-end" else policy.sweep, tick)
     elif run.ended:
         _compress(run, policy.sweep, tick)
     plan = [_block(run, j) for j in run.promise]
@@ -565,7 +578,7 @@ def _deadline_pass(policy: Deadline, run: _Replay) -> None:
         profile = run.profile(run.running_blocks())
         for j in sorted(old, key=lambda j: run.promise[j]):
             _place(run, profile, j, 1)
-    elif run.ended and policy.sweep != "none":
+    elif (run.ended or run.left) and policy.sweep != "none":
         _sweep(run, [], sorted(old, key=lambda j: j in run.tentative), 1, policy.sweep == "now")
     for j in run.by_arrival(set(run.waiting) - set(run.promise)):
         if run.jobs[j].deadline >= 0:
@@ -611,8 +624,8 @@ def slow_replay(
             continue
         if feedback and job.after >= 0:
             followers.setdefault(job.after, []).append(j)
-        else:
-            heapq.heappush(coming, (job.submit, j))
+        elif job.leaves < 0 or job.leaves > job.not_before:
+            heapq.heappush(coming, (job.submit + job.not_before, j))
     while coming or run.running or run.waiting:
         woken = isinstance(policy, Deadline) or (
             isinstance(policy, Conservative) and (policy.sweep in ("now", "none") or not isinstance(machine, Counted))
@@ -627,7 +640,7 @@ def slow_replay(
             _deadline_pass(policy, run)
         else:
             _conservative_pass(policy, run, every or 1)
-        run.arrived, run.ended, run.lost = [], [], []
+        run.arrived, run.ended, run.lost, run.left = [], [], [], []
     for j, at in run.came.items():
         result.arrive[j] = at
     return result
@@ -641,6 +654,7 @@ def _next_time(run: _Replay, coming: list[tuple[int, int]], every: int | None, p
         times += [at for at in planned if at > run.now]
     if coming:
         times.append(coming[0][0])
+    times += [at for j in run.waiting if (at := run.leaves(j)) > run.now]
     if run.waiting:
         times += [at for at in run.machine.moments() if at > run.now]
     if every:
@@ -656,7 +670,8 @@ def _ends_and_arrivals(run: _Replay, coming: list[tuple[int, int]], followers: d
     for j in run.ended:
         run.running.remove(j)
         for follower in followers.get(j, []):
-            heapq.heappush(coming, (run.end(j) + run.jobs[follower].think, follower))
+            job = run.jobs[follower]
+            heapq.heappush(coming, (run.end(j) + job.think + job.not_before, follower))
     for j in [j for j in run.running if (at := run.lost_at(j)) is not None and at <= run.now]:
         run.running.remove(j)
         run.lost.append(j)
@@ -669,3 +684,10 @@ def _ends_and_arrivals(run: _Replay, coming: list[tuple[int, int]], followers: d
         run.result.arrive[j] = at
         run.waiting.append(j)
         run.arrived.append(j)
+    run.left = [j for j in run.waiting if run.result.arrive[j] < run.leaves(j) <= run.now]
+    for j in run.left:
+        run.waiting.remove(j)
+        run.promise.pop(j, None)
+        run.tentative.discard(j)
+        run.result.promised_first[j] = run.result.promised_last[j] = -1
+    run.arrived = [j for j in run.arrived if j not in run.left]

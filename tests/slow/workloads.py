@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.policies import Size, SlowJob, SlowResult
+
+Job = TypeVar("Job", bound=SlowJob)
 
 
 def random_jobs(
@@ -64,6 +67,14 @@ def _size(rng: random.Random, capacity: Size) -> Size:
     return tuple(size)
 
 
+def with_comings(rng: random.Random, jobs: Sequence[Job], *, leave: bool) -> list[Job]:
+    """The same jobs, some of which may not start at once, or leave the queue (`leave`)."""
+    longest, often = max(job.estimate for job in jobs), rng.choice((0.1, 0.4))
+    found = [replace(job, not_before=rng.randint(0, longest)) if rng.random() < often else job for job in jobs]
+    some = often if leave else 0
+    return [replace(job, leaves=rng.randint(0, 4 * longest)) if rng.random() < some else job for job in found]
+
+
 def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> Workload:
     """The same jobs as a Workload of one resource. The limit is the estimate; ids count from 1."""
     columns = {
@@ -75,6 +86,8 @@ def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> W
         "after": np.array([job.after + 1 if job.after >= 0 else -1 for job in jobs]),
         "think_s": np.array([job.think for job in jobs]),
         "deadline_s": np.array([job.deadline for job in jobs]),
+        "not_before_s": np.array([job.not_before or -1 for job in jobs]),
+        "leaves_s": np.array([job.leaves for job in jobs]),
     }
     return Workload("slow", columns, capacity[resource], Provenance("made here"))
 

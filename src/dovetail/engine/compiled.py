@@ -47,6 +47,8 @@ class Replay:
     lost: list[Lost] = field(default_factory=list)
     first_arrive: dict[int, int] = field(default_factory=dict)
     """When each job that was lost came first."""
+    leaving: list[tuple[int, int]] = field(default_factory=list)
+    """When jobs leave the queue if they have not started, the first last."""
 
     @property
     def now(self) -> int:
@@ -84,11 +86,38 @@ class Replay:
 
     def advance(self, until: int = NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
-        while self.failures and self.failures[-1].begin <= until:
-            if self._advance(self.failures[-1].begin - 1):
+        while (at := self._next_change()) <= until:
+            if self._advance(at - 1) and not len(self.waiting):
                 return True
-            self._fail(self.failures[-1].begin)
+            if self.failures and self.failures[-1].begin == at:
+                self._fail(at)
+            if self.leaving and self.leaving[-1][0] == at:
+                self._leave(at)
         return self._advance(until)
+
+    def _next_change(self) -> int:
+        """When nodes fail or jobs leave next."""
+        fail = self.failures[-1].begin if self.failures else NEVER
+        return min(fail, self.leaving[-1][0] if self.leaving else NEVER)
+
+    def _leave(self, at: int) -> None:
+        """Jobs leave the queue."""
+        out = list[int]()
+        while self.leaving and self.leaving[-1][0] == at:
+            out.append(self.leaving.pop()[1])
+        info, lists = self.run.info, self.run.lists
+        rows = [layout.QUEUE, *([layout.BACK_QUEUE] if self.rule.common.backfill >= 0 else [])]
+        queues = lists[rows, : info[layout.WAITING]]
+        gone = np.isin(queues, out)
+        if not gone[0].any():
+            return
+        self.run.jobs[[layout.PROMISED_FIRST, layout.PROMISED_LAST], queues[0, gone[0], np.newaxis]] = -1
+        left = info[layout.WAITING] - int(gone[0].sum())
+        for row, queue, out_of_it in zip(rows, queues, gone, strict=True):
+            kept = queue[~out_of_it]
+            lists[row, : len(kept)] = kept
+        info[[layout.WAITING, layout.STANDS, layout.WAKE]] = [left, 0, at]
+        info[layout.CORRECTED] = info[layout.CORRECTED] or 2
 
     def _fail(self, at: int) -> None:
         """Nodes fail: who runs there and does not end in this second is lost, and waits again."""
@@ -155,7 +184,7 @@ class Replay:
     def copy(self) -> Replay:
         """An independent replay in the same state."""
         run = layout.Run(*(array.copy() for array in self.run))  # type: ignore[arg-type]
-        own: dict[str, Any] = {"failures": [*self.failures], "lost": [*self.lost]}
+        own: dict[str, Any] = {"failures": [*self.failures], "lost": [*self.lost], "leaving": [*self.leaving]}
         own["first_arrive"] = dict(self.first_arrive)
         return replace(self, run=run, cap=self.cap.copied(), learner=copied_learner(self.learner), **own)
 
@@ -204,8 +233,9 @@ def new_replay(
     jobs[layout.DEADLINE] = workload.get("deadline_s")
     info = np.zeros(layout.INFO, np.int64)
     info[layout.LAST], info[layout.LONG] = n, LONG
-    links = feedback_links(workload) if feedback else np.empty((4, 0), np.int64)
-    held = np.zeros((2, links.shape[1]), np.int64)
+    links, held = arrivals(workload, feedback)
+    info[layout.HELD] = held.shape[1]
+    held = np.concatenate([held, np.zeros((2, links.shape[1] - held.shape[1]), np.int64)], axis=1)
     lists = np.zeros((layout.LIST_ROWS, room), np.int64)
     requests: Requests | None = None
     if cluster.kinds:
@@ -214,7 +244,10 @@ def new_replay(
     foresight, takes = rule.common.foresight, cluster.takes(workload)
     cap = new_machine(cluster, np.array(workload.size), requests, takes, place, room, foresight)
     run = layout.Run(info, jobs, np.zeros((2, n)), links, held, lists)
-    return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures)
+    leaving = departures(workload)
+    if leaving:  # of jobs that are alike one may leave
+        rule = rule._replace(common=rule.common._replace(groups=False, tree_above=NEVER))
+    return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures, leaving=leaving)
 
 
 def read_only(values: Ints) -> Ints:
@@ -222,6 +255,31 @@ def read_only(values: Ints) -> Ints:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+def arrivals(workload: Workload, feedback: bool) -> tuple[Ints, Ints]:
+    """Who does not come at its submit, as rows of Run.links, and the times of those that are known, as Run.held has
+    them. Who leaves before it may start never comes."""
+    held_s, leaves = workload.held_s, workload.leaves
+    never = (leaves >= 0) & (leaves <= workload.submit + held_s)
+    own = (held_s > 0) | never
+    if not feedback and not own.any():
+        return np.empty((4, 0), np.int64), np.empty((2, 0), np.int64)
+    links = feedback_links(workload) if feedback else np.full((4, len(workload)), -1, np.int64)
+    links[layout.THINK] += held_s
+    own &= links[layout.AFTER] < 0
+    links[layout.AFTER, own] = np.flatnonzero(own)
+    jobs = np.flatnonzero(own & ~never)
+    at = workload.submit[jobs] + held_s[jobs]
+    in_turn = np.lexsort((jobs, at))  # sorted, so already a heap
+    return links, np.stack([at[in_turn], jobs[in_turn]])
+
+
+def departures(workload: Workload) -> list[tuple[int, int]]:
+    """When jobs leave the queue, and which, the first last."""
+    leaves = workload.leaves
+    jobs = np.flatnonzero(leaves > workload.submit + workload.held_s)
+    return sorted(zip(leaves[jobs].tolist(), jobs.tolist(), strict=True), reverse=True)
 
 
 def feedback_links(workload: Workload) -> Ints:

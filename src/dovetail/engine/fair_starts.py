@@ -51,6 +51,8 @@ def fair_starts(
         raise SettingError(
             "fair starts are not known where nodes fail: what runs is lost in one future, not in another"
         )
+    if bool(workload.held_s.any() or (workload.leaves >= 0).any()):
+        raise SettingError("fair starts are of jobs that come at their submits and stay until they start")
     if not policy.forks:
         raise SettingError(
             "fair starts need a replay that can be forked: a list or a planner without keys, clock or foresight"

@@ -134,6 +134,8 @@ def ready(
         raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
     if charge_decisions and cluster.outages:
         raise SettingError("decisions that take time: what starts later than was decided may run into an outage")
+    if charge_decisions and bool((workload.leaves >= 0).any()):
+        raise SettingError("decisions that take time: what starts later than was decided may have left the queue")
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator
@@ -142,15 +144,18 @@ def ready(
 def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, seed: int) -> Schedule:
     """What the log says happened."""
     wait, none = workload.get("wait"), np.full(len(workload), -1, np.int64)
-    if unknown := int((wait < 0).sum()):
+    if missing := int(((wait < 0) & (workload.leaves < 0)).sum()):
         raise SettingError(
-            f"{policy.name}: {workload.name} does not say when {unknown:,} of its {len(workload):,} jobs started; leave"
+            f"{policy.name}: {workload.name} does not say when {missing:,} of its {len(workload):,} jobs started; leave"
             " them out with the filters standard and known_start"
         )
     moved = [step.name for step in workload.provenance.steps if step.name.startswith(_MOVES)]
     if moved:
         raise SettingError(f"{policy.name}: the log does not say what would have happened with {moved[0]}")
-    rows = (workload.submit + wait, workload.submit, none, none, none)
+    start = np.where(wait >= 0, workload.submit + wait, -1)
+    arrive = workload.submit + workload.held_s
+    arrive[(workload.leaves >= 0) & (workload.leaves <= arrive)] = -1
+    rows = (start, arrive, none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
     placement = _recorded_places(workload, cluster, policy) if cluster.kinds else None
     return replace(made, recorded=True, placement=placement)
@@ -209,9 +214,14 @@ def checked(
 ) -> Estimator:
     """What gives a replay its estimates, if the replay can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
+    leaves = bool((workload.leaves >= 0).any())
+    if feedback and leaves:
+        raise SettingError(f"{workload.name}: with feedback, jobs that leave the queue have no end that others follow")
     if policy.clairvoyant:
         if feedback:
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback they are not known")
+        if leaves or bool((workload.held_s > 0).any()):
+            raise SettingError(f"{policy.name} plans for all jobs to come from their submits on, to run them")
         estimate = "runtime"
     return estimator_of(workload, estimate)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import Ints
-from dovetail.engine.compiled import feedback_links, read_only
+from dovetail.arrays import NEVER, Ints
+from dovetail.engine.compiled import arrivals, departures, read_only
 from dovetail.engine.estimates import Estimator, estimator_of
 from dovetail.engine.node_occupancy import NodeUse
 from dovetail.errors import PolicyError
@@ -60,6 +61,8 @@ class Stepper:
     _corrected: list[int] = field(default_factory=list)
     _gone: list[int] = field(default_factory=list)
     """Lost since then."""
+    _left: list[int] = field(default_factory=list)
+    """Left the queue since then."""
     lost: list[Lost] = field(default_factory=list)
     first_arrive: dict[int, int] = field(default_factory=dict)
     """When each job that was lost came first."""
@@ -77,17 +80,20 @@ class Stepper:
         self.estimate = self._said.learner.first.copy()
         self._free = self.cluster.processors
         self._takes = self.cluster.takes(self.workload)
-        self._left = np.array(list(self.cluster.counted.values()), np.int64)
+        self._spare = np.array(list(self.cluster.counted.values()), np.int64)
         self._counted = counted_of(self.cluster, self.workload)
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
         self._told = {name: read_only(values) for name, values in self.workload.told.items()}
-        self._links = feedback_links(self.workload) if self.feedback else None
+        links, held = arrivals(self.workload, self.feedback)
+        self._links = links if links.shape[1] else None
+        self._leaving = departures(self.workload)
         self._failures = self.cluster.failures
         self._known, self._changes = replace(self.cluster, outages=()), self._outage_moments()
-        held = self._links[AFTER] >= 0 if self._links is not None else np.zeros(n, bool)
-        submit = self.workload.submit.tolist()
-        self._coming = [(submit[i], i) for i in range(n) if not held[i]]  # sorted, so already a heap
+        by_submit = np.flatnonzero(links[AFTER] < 0) if links.shape[1] else np.arange(n)
+        plain = np.stack([self.workload.submit[by_submit], by_submit])
+        self._coming = list(map(tuple, np.concatenate([plain, held], axis=1).T.tolist()))
+        heapq.heapify(self._coming)
 
     def advance(self, until: int | None = None) -> bool:
         """Go on up to and including `until`. Returns True when nothing is left to happen."""
@@ -101,6 +107,7 @@ class Stepper:
             if until is not None and now > until:
                 return False
             self.now = now
+            self._leave()
             ended, arrived = self._end_jobs(), self._arrivals()
             self._learn(ended, arrived)
             self._ended += ended
@@ -114,6 +121,7 @@ class Stepper:
             return self.now  # they came while the last decision was made
         times = [heap[0][0] for heap in (self._ends, self._coming) if heap]
         self._wakes = self._wakes + 1 if not times else 0
+        times += self._departure(min(times, default=NEVER))
         if self._standing.wake is not None and self._standing.wake > self.now and self._wakes < MOST_WAKES:
             times.append(self._standing.wake)
         while self._changes and self._changes[-1] <= self.now:
@@ -142,7 +150,7 @@ class Stepper:
                 self._running.remove(job)
                 self._nodes.end(job)
                 self._free += self._cores(job)
-                self._left += self._takes[job]
+                self._spare += self._takes[job]
                 nodes[:] = -1
                 if self.cluster.shared:
                     self._nodes.placement.devices_of(job)[:] = -1
@@ -157,6 +165,25 @@ class Stepper:
         heapq.heapify(self._coming)
         self._standing = self._standing.without(self._gone)
 
+    def _departure(self, before: int) -> list[int]:
+        """When the next of those who wait now leaves, if that is before an instant."""
+        waiting = set(self._waiting if self._leaving else ())
+        soon = takewhile(lambda one: one[0] < before, reversed(self._leaving))
+        return [at for at, job in soon if job in waiting][:1]
+
+    def _leave(self) -> None:
+        """Jobs leave the queue."""
+        waiting, out = set(self._waiting if self._leaving else ()), list[int]()
+        while self._leaving and self._leaving[-1][0] <= self.now:
+            job = self._leaving.pop()[1]
+            out += [job] * (job in waiting)
+        if out:
+            self._waiting = [job for job in self._waiting if job not in out]
+            self._arrived = [job for job in self._arrived if job not in out]
+            self._left += out
+            self.promised_first[out] = self.promised_last[out] = -1
+            self._standing = self._standing.without(out)
+
     def _outage_moments(self) -> list[int]:
         """When outages get known, begin and end, the first last."""
         return sorted({at for one in self.cluster.outages for at in (one.told, one.begin, one.end)})[::-1]
@@ -170,7 +197,7 @@ class Stepper:
             if self._nodes is not None:
                 self._nodes.end(job)
             self._free += self._cores(job)
-            self._left += self._takes[job]
+            self._spare += self._takes[job]
             child = int(self._links[CHILD, job]) if self._links is not None else -1
             while child >= 0 and self._links is not None:
                 heapq.heappush(self._coming, (self.now + int(self._links[THINK, child]), child))
@@ -232,6 +259,7 @@ class Stepper:
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         corrected, self._corrected = sorted(self._corrected), []
         gone, self._gone = sorted(set(self._gone)), []
+        left, self._left = sorted(self._left), []
         self.passes += 1
         submit, future = self.arrive, np.arange(0)
         if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
@@ -244,8 +272,8 @@ class Stepper:
             submit=read_only(submit), size=self.workload.size, limit=self.workload.limit,
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
-            lost=np.array(gone, np.int64), columns=self._told, deadline_s=read_only(self._deadline_s),
-            **self._counted, **self._on_nodes(ended),
+            lost=np.array(gone, np.int64), left=np.array(left, np.int64), columns=self._told,
+            deadline_s=read_only(self._deadline_s), **self._counted, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):
@@ -298,13 +326,13 @@ class Stepper:
                     f"{self.policy.name} at {self.now} s starts job {job}, which needs {size} processors;"
                     f" {self._free} are free"
                 )
-            for what, taken, left in zip(self.cluster.counted, self._takes[job], self._left, strict=True):
+            for what, taken, left in zip(self.cluster.counted, self._takes[job], self._spare, strict=True):
                 if taken > left:
                     words = f"starts job {job}, which takes {taken:,} {what}; {left:,} are left"
                     raise PolicyError(f"{self.policy.name} at {self.now} s {words}")
             waiting.remove(job)
             self._free -= size
-            self._left -= self._takes[job]
+            self._spare -= self._takes[job]
             self.start[job] = self.now
             if self.promised_first[job] >= 0:
                 self.promised_last[job] = self.now

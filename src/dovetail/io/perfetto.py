@@ -34,7 +34,7 @@ def write_perfetto(schedule: Schedule, path: str | Path) -> None:
     about = {
         "trace": printable(schedule.workload.name), "policy": printable(schedule.policy),
         "estimate": printable(schedule.estimate), "versions": schedule.versions,
-        "jobs": len(schedule.workload), "jobs_unstarted": int(np.sum(schedule.start < 0)),
+        "jobs": len(schedule.workload), "jobs_unstarted": int(np.sum(schedule.unstarted)),
         "processors": schedule.cluster.processors,
     }  # fmt: skip
     with packed(Path(path)) as out:
@@ -52,8 +52,9 @@ def _events(schedule: Schedule) -> Iterator[dict[str, Any]]:
     yield from _named("process", {"pid": _CLUSTER}, "Cluster", 0)
     started = schedule.start >= 0
     start, end, size = schedule.start[started], schedule.end[started], schedule.workload.size[started]
-    one = np.ones(len(schedule.arrive), np.int64)
-    yield from _counter("jobs waiting", "jobs", [(schedule.arrive, one), (start, -one[: len(start)])])
+    arrive = schedule.arrive[~schedule.left]
+    one = np.ones(len(arrive), np.int64)
+    yield from _counter("jobs waiting", "jobs", [(arrive, one), (start, -one[: len(start)])])
     yield from _counter("processors in use", "processors", [(start, size), (end, -size)])
     if schedule.placement is None:
         yield from _named("process", {"pid": _CLUSTER + 1}, "Jobs", 1)

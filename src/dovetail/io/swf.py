@@ -44,7 +44,7 @@ REASONS: Final = {
 }
 """Why a line was set aside, by the kernel's code."""
 
-TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s", "deadline_s", "soft_limit")
+TIMES: Final = ("submit", "wait", "runtime", "limit", "think_s", "deadline_s", "soft_limit", "not_before_s", "leaves_s")
 SIZES: Final = ("size", "allocated")
 MOST_COMMENTS: Final = 10_000
 """Comment lines that a file may have before its first job."""

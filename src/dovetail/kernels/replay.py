@@ -160,7 +160,10 @@ def _most_waiting(run: Run, now: int) -> int:
     """How many jobs may wait in this moment, whatever it brings."""
     info = run.info
     last = min(run.jobs.shape[1], info[LAST])
-    most = info[WAITING] + info[BEHIND] + info[HELD]
+    most = info[WAITING] + info[BEHIND]
+    if info[HELD] > 0 and run.held[0, 0] == now:
+        for i in range(info[HELD]):
+            most += run.held[0, i] == now
     if run.links.shape[1] > 0:
         i = 0
         while i < info[RUNNING]:  # an end may bring arrivals in the same moment

@@ -13,11 +13,12 @@ from dovetail.kernels.compile import inner
 NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)
 BEHIND, JOINED, IN_TREE, GROUPED, LONG = range(15, 20)
 """WAITING: entries of QUEUE (jobs, while it is in Run.tree). NEXT: the next job to arrive by its submit. HELD: jobs
-whose arrival time is known from feedback. PHASE: where in a moment the replay stopped. ENDED, ARRIVED: how many of
+whose arrival, not at their submits, is known. PHASE: where in a moment the replay stopped. ENDED, ARRIVED: how many of
 `news` are ends, then arrivals. LAST: jobs from this one on never arrive. STANDS: 1 while the plan of the last pass
 still holds (see ListRule.reuse). RECENT: how many jobs that came last are listed in BACK_QUEUE, the last first; 0: they
 are those before NEXT. DUE: no running job is expected to end before. CORRECTED: 1 if a running job has been given
-another estimate since the last pass, or started later than that pass had planned. WAKE: a pass is wanted then, even if
+another estimate since the last pass, or started later than that pass had planned; 2 if not, and a job has left the
+queue without having run. WAKE: a pass is wanted then, even if
 nothing happens; NEVER, or not after NOW: none is. BEHIND: jobs that wait behind the first of their entry. JOINED:
 entries that this moment has brought. IN_TREE: 1 while the queue is in Run.tree. GROUPED: 1 while a planner moves
 entries. LONG: more entries are a long queue; below 0: the next moment has been told of."""
@@ -41,8 +42,8 @@ REFUSED, TENTATIVE, FIRM = range(3)
 # Rows of Run.keys.
 KEY, BACK_KEY = range(2)
 
-# Rows of Run.links: user feedback. The job whose end brings this one, the pause after it, the first job that waits
-# for this one's end, the next one that waits for the same; -1: none.
+# Rows of Run.links: who does not come at its submit. The job whose end brings this one (itself, if its time is known),
+# the pause after it, the first job that waits for this one's end, the next one that waits for the same; -1: none.
 AFTER, THINK, CHILD, SIBLING = range(4)
 
 # Rows of Run.lists.
@@ -62,9 +63,9 @@ class Run(NamedTuple):
     keys: Floats
     """Keys of the order and of the backfill order: the caller's for a GIVEN order, else working space."""
     links: Ints
-    """Four rows, one column per job; no columns where there is no feedback."""
+    """Four rows, one column per job; no columns where all come at their submits."""
     held: Ints
-    """Heap of the arrivals that feedback has brought: instants, jobs."""
+    """Heap of the other arrivals whose times are known: instants, jobs."""
     lists: Ints
     """LIST_ROWS rows; as many columns as jobs may wait and run at once."""
     tree: Ints = np.empty((0, 5), np.int64)

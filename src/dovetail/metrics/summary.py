@@ -58,7 +58,8 @@ def _of_jobs(schedule: Schedule, counting: str, bound_s: float, short_s: int, na
     found: dict[str, float] = {
         "jobs": len(schedule.start),
         "jobs_counted": len(measured),
-        "jobs_unstarted": int((schedule.start < 0).sum()),
+        "jobs_unstarted": int(schedule.unstarted.sum()),
+        **({"jobs_left": int(schedule.left.sum())} if bool((schedule.workload.leaves >= 0).any()) else {}),
         "bsld": jobs.mean(slowdowns),
         "slowdown": jobs.slowdown(measured),
         "af_s": jobs.af_s(measured),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dovetail.arrays import Ints
+from dovetail.arrays import Ints, Mask
 from dovetail.model import frames
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Placement
@@ -35,7 +35,8 @@ class Lost:
 class Schedule:
     """Realised starts of all jobs of a workload. A job that was never started has start -1.
 
-    `arrive` is when the job entered the queue: its submit, or later where user feedback held it back.
+    `arrive` is when the job entered the queue: its submit, or later where user feedback held it back or it was not to
+    start before; -1: it left before that.
     `promised_first` and `promised_last` are the first and last start that the policy promised (-1: none).
     `said` is the estimate of each job's run time when it arrived; empty where that is not known.
     `accepted` says what the policy made of each job's deadline: 1 accepted, 0 refused, -1 the job has none; empty where
@@ -69,7 +70,8 @@ class Schedule:
     def __repr__(self) -> str:
         ran = self.start >= 0
         waited = f", mean wait {duration(round(float(self.wait[ran].mean())))}" if bool(ran.any()) else ""
-        never = f", {int((~ran).sum()):,} never started" if not bool(ran.all()) else ""
+        never = f", {int(self.unstarted.sum()):,} never started" if bool(self.unstarted.any()) else ""
+        never += f", {int(self.left.sum()):,} left the queue" if bool(self.left.any()) else ""
         name, policy = printable(self.workload.name, 60), printable(self.policy, 60)
         return f"Schedule: {name} under {policy}, {len(self.start):,} jobs{waited}{never}"
 
@@ -88,6 +90,16 @@ class Schedule:
         """By when each job must have ended: its arrival plus `deadline_s`; -1 where it has none."""
         deadline_s = self.workload.get("deadline_s")
         return np.where(deadline_s >= 0, self.arrive + deadline_s, -1)
+
+    @property
+    def left(self) -> Mask:
+        """Which jobs left the queue without having run."""
+        return (self.start < 0) & (self.workload.leaves >= 0)
+
+    @property
+    def unstarted(self) -> Mask:
+        """Which jobs stayed in the queue and never started."""
+        return (self.start < 0) & (self.workload.leaves < 0)
 
     @property
     def wait(self) -> Ints:

@@ -67,6 +67,8 @@ class State:
     """Running jobs that have outlived their estimates and been given others since the last pass."""
     lost: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Jobs that ran until a node failed since the last pass: they wait again."""
+    left: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """Jobs that have left the queue since the last pass without having run."""
     deadline_s: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     draws_mw: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """Where there is a power cap: what each job draws beyond what its processors draw when idle. Empty: no cap."""

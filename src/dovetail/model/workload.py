@@ -28,7 +28,7 @@ OPTIONAL: Final = (
     "user", "group", "name", "queue", "partition", "status",
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
     "units", "per_node", "exclusive", "feature", "gpu_share", "reservation", "ran_on", "power_mw", "gpus", "soft_limit",
-    "descriptor", "priority", "qos", "account",
+    "descriptor", "priority", "qos", "account", "not_before_s", "leaves_s",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
@@ -36,7 +36,9 @@ OPTIONAL: Final = (
 the line of the source file. What a job asks of nodes (model/requests.py): `units`, `unit_RESOURCE` of each for any
 resource, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`; `ran_on`: which it had, as
 recorded. `power_mw`: milliwatts that each processor of the job draws. Of SWF with more than 18 fields: used `gpus`,
-`soft_limit`, and a `descriptor` of nodes. `priority`, `qos` and `account` are for policies that look at them."""
+`soft_limit`, and a `descriptor` of nodes. `priority`, `qos` and `account` are for policies that look at them.
+`not_before_s`: how long after its submit a job may start at the earliest; it comes into the queue then. `leaves_s`: how
+long after its submit a job leaves the queue if it has not started; -1: it stays."""
 
 TOLD: Final = ("group", "name", "queue", "partition", "priority", "qos", "account", "reservation")
 """Columns that a job comes with and a policy may look at (`State.columns`)."""
@@ -201,6 +203,17 @@ class Workload:
         if column in self.columns:
             return self.columns[column]
         return np.full(len(self), -1, np.int64)
+
+    @property
+    def held_s(self) -> Ints:
+        """How long after its submit each job comes into the queue, feedback apart."""
+        return np.maximum(self.get("not_before_s"), 0)
+
+    @property
+    def leaves(self) -> Ints:
+        """When each job leaves the queue if it has not started; -1: it stays."""
+        leaves_s = self.get("leaves_s")
+        return np.where(leaves_s >= 0, self.submit + leaves_s, -1)
 
     @property
     def told(self) -> dict[str, Ints]:

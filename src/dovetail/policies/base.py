@@ -417,7 +417,8 @@ def _run_of(state: State, here: Any, keys: Any, promised: Mapping[int, int]) -> 
     info = np.zeros(layout.INFO, np.int64)
     info[layout.NOW] = state.now
     info[layout.WAITING], info[layout.RUNNING] = waiting, running
-    info[layout.CORRECTED] = len(state.corrected) > 0 or len(state.lost) > 0
+    corrected = len(state.corrected) > 0 or len(state.lost) > 0
+    info[layout.CORRECTED] = 1 if corrected else 2 if len(state.left) else 0
     info[layout.ENDED], info[layout.ARRIVED] = len(state.ended), len(state.arrived)
     info[layout.JOINED] = len(state.arrived)
     lists = np.zeros((layout.LIST_ROWS, max(n, 1)), np.int64)

@@ -57,9 +57,16 @@ def _starts(schedule: Schedule, fits: Flags, expect_all_started: bool) -> Iterat
     jobs, start, machine = schedule.workload, schedule.start, schedule.cluster.processors
     started = start >= 0
     yield from broken("start", start < -1, start, "start {start} is no time and not -1 (never)", start=start)
+    leaves = jobs.leaves
     if expect_all_started:
         words = "never started, though its {size} processors fit"
-        yield from broken("every job starts", (start == -1) & fits, schedule.arrive, words, size=jobs.size)
+        stays = (start == -1) & fits & (leaves < 0)
+        yield from broken("every job starts", stays, schedule.arrive, words, size=jobs.size)
+    lost = np.zeros(len(jobs), bool)
+    lost[[one.job for one in schedule.lost if 0 <= one.job < len(jobs)]] = True
+    words = "started at {start}, and had left the queue at {leaves}"
+    gone = started & (leaves >= 0) & (start >= leaves) & ~lost
+    yield from broken("left the queue", gone, start, words, start=start, leaves=leaves)
     words = f"started at {{start}} with {{size}} processors on a cluster of {machine}"
     yield from broken("jobs fit the cluster", started & ~fits, start, words, start=start, size=jobs.size)
     words = "started with {size} processors"
@@ -70,7 +77,8 @@ def _starts(schedule: Schedule, fits: Flags, expect_all_started: bool) -> Iterat
 
 def _arrivals(schedule: Schedule) -> Iterator[Violation]:
     """No start before arrival; arrival is the submit, or end of the job it followed plus the pause."""
-    start, arrive, submit = schedule.start, schedule.arrive, schedule.workload.submit
+    start, arrive = schedule.start, schedule.arrive
+    submit = schedule.workload.submit + schedule.workload.held_s
     started = start >= 0
     words = "started at {start}, before its arrival at {arrive}"
     early = started & (start < arrive)
@@ -90,11 +98,11 @@ def _feedback_arrival(schedule: Schedule) -> Ints:
         return expected
     position = {job_id: j for j, job_id in enumerate(jobs["id"].tolist())}
     start, end = schedule.start.tolist(), schedule.end.tolist()
-    think = np.maximum(jobs.get("think_s"), 0)
+    think, held_s = np.maximum(jobs.get("think_s"), 0), jobs.held_s
     for j, job_id in enumerate(jobs["after"].tolist()):
         before = position.get(job_id, -1)
         if before >= 0 and start[before] >= 0:
-            expected[j] = end[before] + think[j]
+            expected[j] = end[before] + think[j] + held_s[j]
     return expected
 
 

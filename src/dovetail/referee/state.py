@@ -24,7 +24,7 @@ LATEST = 1 << 59
 MOST_SUM_S = 1 << 60
 """No instant of a plan comes later: all that waits and runs, one after the other."""
 _COLUMNS = ("submit", "size", "limit", "estimate", "user", "start")
-_LISTS = ("waiting", "running", "arrived", "ended", "corrected", "lost", "future")
+_LISTS = ("waiting", "running", "arrived", "ended", "corrected", "lost", "left", "future")
 
 
 def check_state(state: State) -> None:
@@ -123,7 +123,8 @@ def _each_once(state: State, here: Ints) -> None:
         _refuse(in_turn[1:], in_turn[1:] == in_turn[:-1], f"is named twice among {where}")
     _refuse(state.arrived, ~np.isin(state.arrived, state.waiting), "has arrived, and does not wait")
     _refuse(state.corrected, ~np.isin(state.corrected, ran), "was corrected, and does not run")
-    _refuse(state.future, np.isin(state.future, here), f"is to come, and is among {places}")
+    for jobs, words in ((state.future, "is to come"), (state.left, "has left the queue")):
+        _refuse(jobs, np.isin(jobs, here), f"{words}, and is among {places}")
 
 
 def _outside(values: Ints, least: int, most: int) -> Mask:

@@ -122,7 +122,7 @@ class _Flow:
 
     def __init__(self, schedule: Schedule) -> None:
         started = schedule.start >= 0
-        self.arrive = np.sort(schedule.arrive)
+        self.arrive = np.sort(schedule.arrive[~schedule.left])
         self.start, self.end = np.sort(schedule.start[started]), np.sort(schedule.end[started])
 
     def latest(self, begin: Ints, most: int, last: int) -> Ints:
@@ -244,7 +244,7 @@ def _columns(
     """What the script knows of each job. Starts are stored as differences: they are sorted, so those are small."""
     work = schedule.workload
     # They wait in the stretch and do not run in it, so only their arrivals are wanted.
-    late = (schedule.arrive < stretch.to_at) & ((schedule.start >= stretch.to_at) | (schedule.start < 0))
+    late = (schedule.arrive < stretch.to_at) & ((schedule.start >= stretch.to_at) | schedule.unstarted)
     columns = {
         "start": np.diff(schedule.start[jobs], prepend=0),
         "wait": schedule.wait[jobs],

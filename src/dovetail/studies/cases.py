@@ -209,7 +209,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site 
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
     schedules = sorted(schedules, key=lambda one: not one.recorded)  # what happened comes first
     first = schedules[0]
-    tables = {one.policy: groups(one, pair) if bool((one.start >= 0).all()) else {} for one in schedules}
+    tables = {one.policy: groups(one, pair) if not one.unstarted.any() else {} for one in schedules}
     if len(tables) < len(schedules):
         raise SettingError("two of these policies have the same name")
     versus = against(tables, pair)

@@ -204,6 +204,20 @@ def rebuild(
 
 
 @inner
+def stand_again(cap: Any, run: Run, now: int) -> bool:
+    """If somebody has left the queue: make the plan anew with all others where they stand."""
+    if run.info[CORRECTED] != 2:
+        return False
+    open_plan(cap, now)
+    for i in range(run.info[WAITING]):
+        job = run.lists[QUEUE, i]
+        at = run.jobs[PROMISED_LAST, job]
+        if at >= 0:
+            reserve_again(cap, job, at, run.jobs[ESTIMATE, job])
+    return True
+
+
+@inner
 def promise(cap: Any, at: int, estimate: Ints, job: int, promised: Ints) -> None:
     """Give a job the earliest start, from an instant on, that moves nobody."""
     promised[job] = earliest_fit(cap, job, at, estimate[job])
@@ -306,6 +320,8 @@ def _decide_conservative(rule: ConservativeRule, cap: Any, run: Run, now: int) -
             n += 1
     if outdated(cap, run, now, n, rule.bounded):
         rebuild(cap, now, estimate, queue, n, promised, run.keys[BACK_KEY], run.lists[ORDER], run.lists[SPARE])
+    elif stand_again(cap, run, now):
+        _compress(rule, cap, run, now, n)
     else:
         for i in range(info[ENDED]):
             job = run.lists[NEWS_LIST, i]

@@ -21,6 +21,7 @@ from dovetail.kernels.passes.conservative import (
     promise,
     promise_entry,
     rebuild,
+    stand_again,
     start_beside,
     start_due,
     sweep,
@@ -218,6 +219,8 @@ def _decide_deadline(rule: DeadlineRule, cap: Any, run: Run, now: int) -> int:
         one_by_one(run)
     if outdated(cap, run, now, n, rule.bounded):
         _rebuild(cap, run, now, n)
+    elif stand_again(cap, run, now):
+        _compress(cap, run, now, n, rule.sweep)
     elif info[ENDED] > 0:
         for i in range(info[ENDED]):
             job = run.lists[NEWS_LIST, i]
