@@ -42,14 +42,14 @@ _NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
 
 # Positions in Nodes.info.
 RULE, RESOURCES, DEVICES, SHARED, KINDS, TYPES, RUNNING_FIRST, DUE, EPOCH, SHADOW_AT, PLAN_NOW, SHADOW = range(12)
-PLAIN, EVENT_NEXT, TO_COME, SHAKEN, SHADOWS = range(12, 17)
+PLAIN, EVENT_NEXT, TO_COME, SHAKEN, SHADOWS, TAKEN = range(12, 18)
 """SHARED: which resource is shared; -1: none. TYPES: how many typical jobs stand behind the jobs. RUNNING_FIRST: the
 first of the jobs that run; DUE: none of them is expected to end before. EPOCH: how often something was given back.
 SHADOW_AT: when the first in the queue was last given a reservation. SHADOW: when it would start. PLAN_NOW: when the
 plan begins. PLAIN: how many resources are not leave. EVENT_NEXT: the first event of the outages that has not happened.
 TO_COME: outages that are known and have not begun. SHAKEN: 1 if one has got known since a plan was looked at.
-SHADOWS: how often a job was given a reservation as the first in the queue."""
-INFO = 17
+SHADOWS: how often a job was given a reservation as the first in the queue. TAKEN: how often something was taken."""
+INFO = 18
 
 # Rows of Nodes.rows, by job.
 UNITS, PER_NODE, EXCLUSIVE, WILL_DO, SHARE, REQUEST, UNTIL, RUNS_AFTER, RUNS_BEFORE, PICKED = range(10)

@@ -63,6 +63,7 @@ from dovetail.kernels.machine.node_fit import (
     SHAKEN,
     SHARE,
     SHARED,
+    TAKEN,
     TO_COME,
     TYPES,
     UNITS,
@@ -119,7 +120,8 @@ class Nodes(NamedTuple):
     pool: Ints
     """What is free now in all, of each resource; of the shared one in parts."""
     unfit: Ints
-    """By REQUEST: the EPOCH in which it was found not to fit now, and the shadow (SHADOWS) beside which it does not."""
+    """By REQUEST: the EPOCH in which it was found not to fit now, the shadow (SHADOWS) beside which it does not, and
+    the EPOCH + TAKEN in which it was found to fit now."""
     most: Ints
     """How many units the largest k jobs have."""
     free: Ints
@@ -211,7 +213,7 @@ def new_nodes(
     placed = np.full((2, int(first[-1])), -1, np.int64)
     return Nodes(
         info, capacity, total, rows, np.ascontiguousarray(need), sets, types, first, placed, np.tile(placed, (2, 1)),
-        pool, np.zeros((2, int(request.max(initial=0)) + 1), np.int64), most, free, running, plan, free.copy(), left,
+        pool, np.zeros((3, int(request.max(initial=0)) + 1), np.int64), most, free, running, plan, free.copy(), left,
         scratch, np.zeros((2, classes)), _with_events(outages),
     )  # fmt: skip
 
@@ -274,16 +276,25 @@ def _fits_now(cap: Nodes, job: int) -> bool:
     request = cap.rows[REQUEST, job]
     if cap.unfit[0, request] == cap.info[EPOCH]:  # it did not fit, and nothing has been given back since
         return False
+    if cap.unfit[2, request] == cap.info[EPOCH] + cap.info[TAKEN]:  # it did fit, and nothing has happened since
+        return True
+    if _in_pool(cap, job) and count(cap, cap.free, job, ZERO, _NEVER):
+        cap.unfit[2, request] = cap.info[EPOCH] + cap.info[TAKEN]
+        return True
+    cap.unfit[0, request] = cap.info[EPOCH]
+    return False
+
+
+@inner
+def _in_pool(cap: Nodes, job: int) -> bool:
+    """Whether as much as a job needs is free in all, wherever it is."""
     for r in range(cap.info[PLAIN]):
         need = cap.need[job, r] * cap.rows[UNITS, job]
         if r == cap.info[SHARED]:
             need *= cap.rows[SHARE, job]
         if need > cap.pool[r]:
             return False
-    if count(cap, cap.free, job, ZERO, _NEVER):
-        return True
-    cap.unfit[0, request] = cap.info[EPOCH]
-    return False
+    return True
 
 
 @inner
@@ -340,6 +351,7 @@ def _start(cap: Nodes, job: int, now: int, end: int) -> None:
     if end > now:
         _apply(cap, cap.running, job, cap.placed, now, now, end, _TAKE, False)
     _count_in_pool(cap, job, _TAKE)
+    cap.info[TAKEN] += 1
     _runs(cap, job, end)
 
 
@@ -584,6 +596,7 @@ def _happen(cap: Nodes, now: int) -> None:
         elif what == BEGINS:
             info[TO_COME] -= 1
             _take_leave(cap, cap.free, which, ZERO, ZERO, _NEVER, _TAKE)
+            info[TAKEN] += 1
         else:
             _take_leave(cap, cap.free, which, ZERO, ZERO, _NEVER, _GIVE)
             info[EPOCH] += 1
