@@ -158,6 +158,7 @@ def replay(
     event_by_event: bool = False,
     charge_decisions: float = 0,
     progress: Callable[[int], None] | None = None,
+    keep: str | Path | None = None,
 ) -> Schedule:
     """Let a workload happen again under a policy. The same arguments give the same bytes.
 
@@ -176,7 +177,7 @@ def replay(
     return engine.replay(
         workload, chosen, cluster=machine, estimate=estimate, site=_site(site), seed=seed, feedback=feedback,
         every_s=every_s, keep_promises=keep_promises, event_by_event=event_by_event,
-        charge_decisions=charge_decisions, progress=progress,
+        charge_decisions=charge_decisions, progress=progress, keep=keep,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ KTH = [
 
 def outcome(engine: Replay) -> tuple[list[list[int]], int]:
     assert engine.advance()
-    assert engine.started == len(engine.start)
+    assert not len(engine.waiting)
     return [engine.run.jobs[row].tolist() for row in ROWS], engine.passes
 
 
@@ -177,8 +177,8 @@ def test_estimates_that_come_with_the_arrival_equal_those_known_before() -> None
 def _news(engine: Replay) -> Told:
     """Who ended and who arrived in each moment, from the finished schedule."""
     arrive, start = engine.run.jobs[layout.ARRIVE], engine.start
-    end = start + engine.run.jobs[layout.RUNTIME]
-    moments = sorted({*arrive.tolist(), *end.tolist()})
+    end = np.where(start >= 0, start + engine.run.jobs[layout.RUNTIME], -1)
+    moments = sorted({*arrive.tolist(), *end.tolist()} - {-1})
     return [(at, np.flatnonzero(end == at).tolist(), np.flatnonzero(arrive == at).tolist()) for at in moments]
 
 

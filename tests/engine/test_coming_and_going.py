@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from dovetail.api import read
+from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.io.schedules import write_schedule_parquet
 from dovetail.metrics import summarize
+from dovetail.model.state import State
 from dovetail.model.workload import Provenance, Workload
 from dovetail.optimize.window.bounds import workload_bounds
 from dovetail.policies.conservative import Conservative
+from dovetail.policies.lists import ListPolicy
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
 from tests.contract.cases import case
@@ -87,6 +93,38 @@ def test_promises_are_kept_when_others_leave() -> None:
             assert whole.start.tolist() == stepped.start.tolist()
             moved += int((whole.start < whole.promised_first).any())
     assert moved > 5
+
+
+def test_of_many_alike_only_those_leave_that_do() -> None:
+    """Planners group arrays where very many jobs wait: not where one of them may leave."""
+    n = 1104
+    leaves = np.full(n, -1)
+    leaves[[1, 500]] = 5
+    rows = {"id": np.arange(n) + 1, "submit": np.minimum(np.arange(n), 1), "size": np.full(n, 4)}
+    rows |= {"runtime": np.full(n, 10), "limit": np.full(n, 10), "leaves_s": leaves}
+    made = replay(Workload("array", rows, 4, Provenance("by hand")), policy("plan-af:decodes=1"))
+    assert np.flatnonzero(made.start < 0).tolist() == [1, 500]
+
+
+def test_an_order_of_arrival_knows_when_jobs_come() -> None:
+    def last_first(state: State) -> Ints:
+        return -state.submit[state.waiting]
+
+    last_first.static = True  # type: ignore[attr-defined]
+    rows = {"id": [1, 2, 3], "submit": [0, 1, 2], "size": [1] * 3, "runtime": [100, 10, 10], "limit": [100, 10, 10]}
+    columns = {name: np.array(values) for name, values in (rows | {"not_before_s": [-1, 50, -1]}).items()}
+    workload = Workload("three", columns, 1, Provenance("by hand"))
+    for by_event in (False, True):
+        made = replay(workload, ListPolicy(last_first), event_by_event=by_event)
+        assert made.start.tolist() == [0, 100, 110]
+
+
+def test_a_schedule_that_is_written_is_what_happened(tmp_path: Path) -> None:
+    stays = replace(JOBS, columns={name: of for name, of in JOBS.columns.items() if name != "leaves_s"})
+    made = replay(stays, policy("easy"))
+    write_schedule_parquet(made, tmp_path / "made.parquet")
+    again = read(tmp_path / "made.parquet", filters=())
+    assert replay(again, policy("recorded"), cluster=made.cluster).start.tolist() == made.start.tolist()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.registry import policy
 from dovetail.referee import check_plan, check_schedule
 from dovetail.referee.state import check_state
+from dovetail.studies.store import cluster_of, nodes_text
+from dovetail.workloads.filters import fits_nodes
 from tests.engine.first_fits import FirstFits
 
 ROWS = {
@@ -95,6 +97,20 @@ def test_a_state_says_why_a_job_waits_and_can_be_gone_on_from(cluster: Cluster) 
 def test_a_state_that_cannot_be(wrong: dict[str, object], said: str) -> None:
     with pytest.raises(StateError, match=said):
         check_state(replace(at_two(COUNTED), **wrong))  # type: ignore[arg-type]
+
+
+def test_a_study_counts_them() -> None:
+    assert cluster_of(8, nodes_text(ON_NODES)) == ON_NODES
+
+
+def test_a_cluster_with_licences_wants_to_know_who_holds_them() -> None:
+    with pytest.raises(StateError, match="licences_total: must be what the cluster has"):
+        check_state(replace(at_two(ON_NODES), licences_total={}, licences={}))
+
+
+def test_who_holds_too_many_can_be_left_out() -> None:
+    few = replace(ON_NODES, licences=(("a", 0),))
+    assert fits_nodes(JOBS, few)["id"].tolist() == [3]
 
 
 def test_a_file_says_how_many_there_are(tmp_path) -> None:  # type: ignore[no-untyped-def]

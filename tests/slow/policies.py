@@ -287,9 +287,9 @@ class _Replay:
         return sorted(jobs, key=lambda j: (self.result.arrive[j], j))
 
     def leaves(self, j: int) -> int:
-        """When a job leaves the queue, if it waits then; -1: never."""
+        """When a job leaves the queue, if it waits then and has never run; -1: never."""
         job = self.jobs[j]
-        return job.submit + job.leaves if job.leaves >= 0 else -1
+        return job.submit + job.leaves if job.leaves >= 0 and j not in self.came else -1
 
     def end(self, j: int) -> int:
         return self.result.start[j] + self.jobs[j].runtime

@@ -115,6 +115,10 @@ def replay_command(
     perfetto: Annotated[
         bool, typer.Option("--perfetto", help="Write them as traces for ui.perfetto.dev too; needs --out.")
     ] = False,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write long replays down there, every minute, to go on after a kill."),
+    ] = None,
     wide: screen.Wide = False,
     as_json: prepare.Json = False,
 ) -> None:
@@ -155,12 +159,15 @@ def replay_command(
         prepare.need_jobs(workload)
         read_s = time.process_time() - clock
         how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}
+        how["keep"] = keep is not None
         prepare.make_ready(workload, policies, machine, estimate=estimate, **how)
         if not as_json:
             _introduce(workload, estimate, nodes)
         rows, bounds = [], None
         for chosen in policies:
-            schedule, replay_s = replayed(workload, chosen, estimate, seed, feedback, every_s, machine, charge, site)
+            schedule, replay_s = replayed(
+                workload, chosen, estimate, seed, feedback, every_s, machine, charge, site, keep
+            )
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting, site)
@@ -211,6 +218,7 @@ def replayed(
     cluster: Cluster | None = None,
     charge: bool = False,
     site: Site | None = None,
+    keep: Path | None = None,
 ) -> tuple[Schedule, float]:
     """The schedule, and the CPU seconds that it took; with a bar where it takes long."""
     from dovetail.engine.replay import replay
@@ -220,7 +228,7 @@ def replayed(
         clock = cpu_s()
         schedule = replay(
             workload, policy, cluster=cluster, estimate=estimate, seed=seed, feedback=feedback, every_s=every_s,
-            progress=tell, charge_decisions=charge, site=site,
+            progress=tell, charge_decisions=charge, site=site, keep=keep,
         )  # fmt: skip
         return schedule, cpu_s() - clock
 

@@ -96,7 +96,9 @@ class Replay:
         return self._advance(until)
 
     def _next_change(self) -> int:
-        """When nodes fail or jobs leave next."""
+        """When nodes fail next, or jobs may leave."""
+        while self.leaving and self.start[self.leaving[-1][1]] >= 0:
+            self.leaving.pop()
         fail = self.failures[-1].begin if self.failures else NEVER
         return min(fail, self.leaving[-1][0] if self.leaving else NEVER)
 
@@ -104,7 +106,8 @@ class Replay:
         """Jobs leave the queue."""
         out = list[int]()
         while self.leaving and self.leaving[-1][0] == at:
-            out.append(self.leaving.pop()[1])
+            job = self.leaving.pop()[1]
+            out += [job] * (job not in self.first_arrive)  # who has run stays
         info, lists = self.run.info, self.run.lists
         rows = [layout.QUEUE, *([layout.BACK_QUEUE] if self.rule.common.backfill >= 0 else [])]
         queues = lists[rows, : info[layout.WAITING]]
@@ -247,6 +250,7 @@ def new_replay(
     leaving = departures(workload)
     if leaving:  # of jobs that are alike one may leave
         rule = rule._replace(common=rule.common._replace(groups=False, tree_above=NEVER))
+        rule = rule._replace(groups_above=NEVER) if "groups_above" in rule._fields else rule
     return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures, leaving=leaving)
 
 

@@ -6,17 +6,19 @@ import platform
 import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from math import inf
+from pathlib import Path
 
 import numba
 import numpy as np
 
-from dovetail.arrays import Floats, Ints
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.energy.site import Site
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
+from dovetail.engine.saved import Saved
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
@@ -37,6 +39,9 @@ Progress = Callable[[int], None]
 """Called now and then with the number of jobs started so far."""
 
 _CHUNKS = 200
+_STEP_S = 5.0
+"""Seconds of work after which a replay may be written down."""
+_NOT_KEPT = "keep: {} cannot be written down and gone on with"
 _MOVES = ("scale-load", "set-load", "sample", "lengthen")
 """Scenarios after which recorded waits are not those of the jobs any more."""
 MOST_UNITS = 1 << 28
@@ -57,6 +62,7 @@ def replay(
     charge_decisions: float = 0,
     site: Site | None = None,
     progress: Progress | None = None,
+    keep: str | Path | None = None,
 ) -> Schedule:
     """Let the workload happen again on a cluster under a policy, given as it is or by its name.
 
@@ -65,11 +71,12 @@ def replay(
     `keep_promises` writes down the reservations of list policies too (conservative backfilling always does).
     `event_by_event` asks the policy at each moment in Python even where the compiled replay could run it whole.
     With `charge_decisions` the CPU time of each decision is added to the waits, so many times (event by event; no two
-    such replays are quite the same). `site`: powers, weather and prices, for policies that ask for them.
+    such replays are quite the same). `site`: powers, weather and prices, for policies that ask for them. `keep`: a
+    folder where the replay is written down every minute; the same replay goes on from there after a kill.
     """
     policy, cluster, estimator = ready(
         workload, policy, cluster=cluster, estimate=estimate, feedback=feedback, every_s=every_s,
-        charge_decisions=charge_decisions, site=site,
+        charge_decisions=charge_decisions, site=site, keep=keep is not None,
     )  # fmt: skip
     if policy.from_record:
         return _recorded(workload, cluster, policy, estimate, seed)
@@ -82,8 +89,16 @@ def replay(
         whole.keys = keys = _keys_of(policy, workload, cluster, seed)
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
-        _advance(whole, workload, progress)
+        saved = None
+        if keep is not None:
+            told = (policy, feedback, every_s, keep_promises, seed, asdict(cluster), site.digest() if site else "")
+            learned = (whole.learner, whole.run.keys)
+            saved = Saved(Path(keep), [workload.digest(), *map(repr, told)], learned)
+            whole = saved.gone_on(whole)
+        _advance(whole, workload, progress, saved)
         return finished(whole, workload, cluster, policy, estimate, seed)
+    if keep is not None:
+        raise SettingError(_NOT_KEPT.format("a replay that is asked event by event"))
     clock = (lambda: int(charge_decisions * time.thread_time_ns())) if charge_decisions else None
     stepper = Stepper(workload, cluster, policy, estimator, seed=seed, feedback=feedback, every_s=every_s, clock=clock)
     _advance(stepper, workload, progress)
@@ -117,6 +132,7 @@ def ready(
     every_s: int = 0,
     charge_decisions: float = 0,
     site: Site | None = None,
+    keep: bool = False,
 ) -> tuple[Policy, Cluster, Estimator]:
     """What a replay begins with. Whatever cannot be replayed is refused here, before anything is compiled for it."""
     if cluster is None:
@@ -136,6 +152,10 @@ def ready(
         raise SettingError("decisions that take time: what starts later than was decided may run into an outage")
     if charge_decisions and bool((workload.leaves >= 0).any()):
         raise SettingError("decisions that take time: what starts later than was decided may have left the queue")
+    if keep and (not policy.compiled or policy.timed or charge_decisions):
+        raise SettingError(_NOT_KEPT.format(f"{policy.name}, which is asked event by event,"))
+    if keep and (estimator.asked or (policy.user_keys and not policy.static_keys)):
+        raise SettingError(_NOT_KEPT.format("a predictor or an order that is asked on the way"))
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator
@@ -155,6 +175,7 @@ def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Es
     start = np.where(wait >= 0, workload.submit + wait, -1)
     arrive = workload.submit + workload.held_s
     arrive[(workload.leaves >= 0) & (workload.leaves <= arrive)] = -1
+    arrive = np.where(start >= 0, np.minimum(np.where(arrive < 0, workload.submit, arrive), start), arrive)
     rows = (start, arrive, none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
     placement = _recorded_places(workload, cluster, policy) if cluster.kinds else None
@@ -307,22 +328,40 @@ def _check_nodes(workload: Workload, cluster: Cluster) -> None:
             )
 
 
-def _advance(engine: Replay | Stepper, workload: Workload, progress: Progress | None) -> None:
-    """Run to the end, stopping on the way only to say how far it is."""
-    if progress is not None and len(workload):
+def _advance(
+    engine: Replay | Stepper, workload: Workload, progress: Progress | None, saved: Saved | None = None
+) -> None:
+    """Run to the end, stopping on the way only to say how far it is, and to write that down."""
+    if (progress is not None or saved is not None) and len(workload):
         first, last, most = int(workload.submit[0]), int(workload.submit[-1]), 0
         for i in range(1, _CHUNKS + 1):
-            engine.advance(first + (last - first) * i // _CHUNKS)
-            most = max(most, engine.started)  # those that are lost have not
-            progress(most)
-    engine.advance()
+            _advance_to(engine, first + (last - first) * i // _CHUNKS, saved)
+            if progress is not None:
+                most = max(most, engine.started)  # those that are lost have not
+                progress(most)
+    _advance_to(engine, NEVER - 1, saved)
+    if saved is not None:
+        saved.done()
     if progress is not None:
         progress(len(workload))
 
 
+def _advance_to(engine: Replay | Stepper, until: int, saved: Saved | None) -> None:
+    """Go on up to an instant; where it is written down, in steps of a few seconds of work."""
+    if saved is None or not isinstance(engine, Replay):
+        engine.advance(until)
+        return
+    step, done = 3600, False
+    while not done and engine.now < until:
+        began = time.monotonic()
+        done = engine.advance(min(engine.now + step, until)) or engine.now + step >= until
+        step = max(step // 2, 1) if time.monotonic() - began > _STEP_S else 2 * step
+        saved.keep(engine)
+
+
 def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) -> Callable[..., Floats]:
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now, or of those given
-    before any has arrived; they are then taken to arrive at their submits."""
+    before any has arrived; they are then taken to arrive at their submits, or when they may start."""
     user, columns = workload.get("user"), {name: read_only(values) for name, values in workload.told.items()}
 
     def keys(at: Replay, waiting: Ints | None = None) -> Floats:
@@ -333,7 +372,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             now=at.now, processors=cluster.processors, free=at.free,
             waiting=at.waiting.copy() if waiting is None else waiting,
             running=running, arrived=news[told : told + info[layout.ARRIVED]].copy(), ended=news[:told].copy(),
-            submit=jobs[layout.ARRIVE] if waiting is None else workload.submit,
+            submit=jobs[layout.ARRIVE] if waiting is None else workload.submit + workload.held_s,
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE], columns=columns,
         )  # fmt: skip

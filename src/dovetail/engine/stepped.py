@@ -169,14 +169,14 @@ class Stepper:
         """When the next of those who wait now leaves, if that is before an instant."""
         waiting = set(self._waiting if self._leaving else ())
         soon = takewhile(lambda one: one[0] < before, reversed(self._leaving))
-        return [at for at, job in soon if job in waiting][:1]
+        return [at for at, job in soon if job in waiting and job not in self.first_arrive][:1]
 
     def _leave(self) -> None:
         """Jobs leave the queue."""
         waiting, out = set(self._waiting if self._leaving else ()), list[int]()
         while self._leaving and self._leaving[-1][0] <= self.now:
             job = self._leaving.pop()[1]
-            out += [job] * (job in waiting)
+            out += [job] * (job in waiting and job not in self.first_arrive)  # who has run stays
         if out:
             self._waiting = [job for job in self._waiting if job not in out]
             self._arrived = [job for job in self._arrived if job not in out]

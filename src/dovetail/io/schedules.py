@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.io.sealed import write_sealed
 from dovetail.io.swf import write_swf
 from dovetail.model.schedule import Schedule
@@ -14,11 +15,16 @@ from dovetail.model.schedule import Schedule
 
 def write_schedule_swf(schedule: Schedule, path: str | Path) -> None:
     """The workload with its simulated waits; a job that never started has -1."""
-    wait = np.where(schedule.start >= 0, schedule.wait, -1)
+    wait = _wait(schedule)
     note = (
         f"simulated: policy {schedule.policy}, estimate {schedule.estimate}, dovetail {schedule.versions['dovetail']}"
     )
     write_swf(schedule.workload, path, wait=wait, note=note)
+
+
+def _wait(schedule: Schedule) -> Ints:
+    """Seconds from submit to start, also where a job came into the queue later; with feedback, from what brought it."""
+    return np.where(schedule.start >= 0, schedule.wait + schedule.workload.held_s, -1)
 
 
 def write_schedule_parquet(schedule: Schedule, path: str | Path) -> None:
@@ -31,7 +37,7 @@ def write_schedule_parquet(schedule: Schedule, path: str | Path) -> None:
         "arrive": schedule.arrive,
         "start": schedule.start,
         "end": np.where(started, schedule.end, -1),
-        "wait": np.where(started, schedule.wait, -1),
+        "wait": _wait(schedule),
         "promised_first": schedule.promised_first,
         "promised_last": schedule.promised_last,
     }

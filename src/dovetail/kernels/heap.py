@@ -23,6 +23,22 @@ def push(at: Ints, job: Ints, n: int, new_at: int, new_job: int) -> int:
 
 
 @inner
+def soonest(at: Ints, n: int) -> int:
+    """How many pairs have the least instant: they stand together at the top."""
+    i = many = 0
+    while True:
+        if i < n and at[i] == at[0]:
+            many += 1
+            i = 2 * i + 1
+            continue
+        while i > 0 and i % 2 == 0:  # from the right of two up
+            i = (i - 1) >> 1
+        if i == 0:
+            return many
+        i += 1
+
+
+@inner
 def pop(at: Ints, job: Ints, n: int) -> int:
     """Remove the least pair (read it at index 0 before); returns the new length."""
     n -= 1

@@ -25,7 +25,8 @@ from dovetail.kernels.shipped import Shipped
 
 _TYPES: Final = 6
 """Where in what Numba keeps of a kernel the text of its types stands: sources and paths that nobody reads."""
-_SEAL: Final = hashlib.sha256().digest_size
+SEAL: Final = hashlib.sha256().digest_size
+"""Bytes of the hash before what is sealed."""
 used: dict[str, None] = {}
 """Names of the compiled kernels that this process has loaded or made, in turn."""
 lost: list[str] = []
@@ -55,7 +56,7 @@ class Kept(_Cache):
             if data is None:
                 return None
         used[name] = None
-        parts = pickle.loads(data[_SEAL:])  # noqa: S301 - our own code: checked by hash, and kept by this user
+        parts = pickle.loads(data[SEAL:])  # noqa: S301 - our own code: checked by hash, and kept by this user
         return CompileResult._rebuild(target_context, *parts)  # type: ignore[no-untyped-call]
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -116,25 +117,25 @@ def sealed(name: str, data: bytes) -> bytes:
     return hashlib.sha256(name.encode() + data).digest() + data
 
 
-def own(path: Path) -> bytes | None:
-    """A sealed file that this user alone can have written, whole: it is code. None: there is none such. If one is there
-    that is not loaded, that is said."""
+def own(path: Path, what: str = "kernel", so: str = "is compiled anew") -> bytes | None:
+    """A sealed file that this user alone can have written, whole: it is code, or what code trusts. None: there is none
+    such. If one is there that is not loaded, that is said."""
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0))) as file:
             mine = _mine(os.fstat(file.fileno()))
             data = file.read() if mine else b""
         if not _mine(path.parent.stat()):
-            _say(f"The kernels in {path.parent} are not loaded: it must be your own, and chmod go-w.")
+            _say(f"The {what}s in {path.parent} are not loaded: it must be your own, and chmod go-w.")
         elif not mine:
-            _say(f"The kernel {path} is not loaded: another user can have written it. It is compiled anew.")
-        elif sealed(path.name, data[_SEAL:]) == data:
+            _say(f"The {what} {path} is not loaded: another user can have written it. It {so}.")
+        elif sealed(path.name, data[SEAL:]) == data:
             return data
         else:
-            _say(f"The kernel {path} is damaged: it is compiled anew.")
+            _say(f"The {what} {path} is damaged: it {so}.")
     except (FileNotFoundError, NotADirectoryError):
         pass
     except OSError as error:
-        _say(f"The kernel {path} cannot be read ({error.strerror}): it is compiled anew.")
+        _say(f"The {what} {path} cannot be read ({error.strerror}): it {so}.")
     return None
 
 
@@ -142,11 +143,16 @@ def _mine(about: os.stat_result) -> bool:
     return not hasattr(os, "geteuid") or (about.st_uid == os.geteuid() and not about.st_mode & 0o022)
 
 
+def own_folder(path: Path) -> None:
+    """Make a folder where it is missing, in which nobody else may write."""
+    folder(path, 0o755)
+    if not _mine(path.stat()):
+        raise InputError(path, 0, "other users can write there: nothing would be loaded from it")
+
+
 def write(path: Path, data: bytes) -> None:
     """All of a file or nothing: others may be reading it. Nobody else may write there."""
-    folder(path.parent, 0o755)
-    if not _mine(path.parent.stat()):
-        raise InputError(path.parent, 0, "other users can write there: nothing would be loaded from it")
+    own_folder(path.parent)
     with beside(path, follow=False) as new:
         new.write_bytes(data)
         new.chmod(0o644)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dovetail.arrays import NEVER
 from dovetail.kernels.compile import inner, jit
-from dovetail.kernels.heap import pop, push
+from dovetail.kernels.heap import pop, push, soonest
 from dovetail.kernels.learners.learner import Learner, correct, learn
 from dovetail.kernels.machine.capacity import happen, next_event, release, room, start
 from dovetail.kernels.passes.order import GIVEN_PER_PASS
@@ -162,8 +162,7 @@ def _most_waiting(run: Run, now: int) -> int:
     last = min(run.jobs.shape[1], info[LAST])
     most = info[WAITING] + info[BEHIND]
     if info[HELD] > 0 and run.held[0, 0] == now:
-        for i in range(info[HELD]):
-            most += run.held[0, i] == now
+        most += soonest(run.held[0], info[HELD])
     if run.links.shape[1] > 0:
         i = 0
         while i < info[RUNNING]:  # an end may bring arrivals in the same moment

@@ -42,6 +42,8 @@ def new_machine(
     """An idle machine with room for `jobs` jobs that run and wait, and in plans for `foresight` more that may come.
     `size` and `requests` are what each job needs, `takes` its rows of `Cluster.takes`."""
     counted = np.array(list(cluster.counted.values()), np.int64)
+    if takes.shape != (len(size), len(counted)):
+        raise ValueError(f"what jobs take of {list(cluster.counted)} has the shape {takes.shape}")
     if requests is None:
         need, total = np.column_stack([size, takes]).reshape(-1), np.concatenate([[cluster.processors], counted])
         return new_counted(need, total, jobs, 2 * (jobs + foresight))

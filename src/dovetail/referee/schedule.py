@@ -58,14 +58,13 @@ def _starts(schedule: Schedule, fits: Flags, expect_all_started: bool) -> Iterat
     started = start >= 0
     yield from broken("start", start < -1, start, "start {start} is no time and not -1 (never)", start=start)
     leaves = jobs.leaves
+    leaves[[one.job for one in schedule.lost if 0 <= one.job < len(jobs)]] = -1  # who has run stays
     if expect_all_started:
         words = "never started, though its {size} processors fit"
         stays = (start == -1) & fits & (leaves < 0)
         yield from broken("every job starts", stays, schedule.arrive, words, size=jobs.size)
-    lost = np.zeros(len(jobs), bool)
-    lost[[one.job for one in schedule.lost if 0 <= one.job < len(jobs)]] = True
     words = "started at {start}, and had left the queue at {leaves}"
-    gone = started & (leaves >= 0) & (start >= leaves) & ~lost
+    gone = started & (leaves >= 0) & (start >= leaves)
     yield from broken("left the queue", gone, start, words, start=start, leaves=leaves)
     words = f"started at {{start}} with {{size}} processors on a cluster of {machine}"
     yield from broken("jobs fit the cluster", started & ~fits, start, words, start=start, size=jobs.size)

@@ -156,6 +156,8 @@ def _check_nodes(state: State, cluster: Cluster, ran: Ints) -> None:
                 f"an outage begins at {one.begin} and ends at {one.end}: times are at most {LATEST:,} s, and only one"
                 f" that has begun may have no known end ({NEVER})"
             )
+    if dict(cluster.licences) != dict(state.licences_total):
+        raise StateError("licences_total: must be what the cluster has, and `licences` must say who holds them")
     if state.processors != cluster.processors:
         raise StateError(f"processors={state.processors:,}: the cluster has {cluster.processors:,}")
     here = np.concatenate([state.waiting, ran])

@@ -51,7 +51,7 @@ class Entry:
     @property
     def note(self) -> str:
         """What a reader must know of its numbers, below its name."""
-        return self.unstarted or (recorded(self.metrics, self.runs) if self.recorded else "")
+        return self.unstarted or (recorded(self.metrics, self.runs) if self.recorded else left(self.metrics))
 
 
 def recorded(metrics: Mapping[str, float], runs: int = 1) -> str:
@@ -59,6 +59,12 @@ def recorded(metrics: Mapping[str, float], runs: int = 1) -> str:
     many = metrics["rules_broken"]
     some = "no start breaks" if not many else "1 start breaks" if many == 1 else f"{many:,.0f} starts break"
     return f"as the log says; {some} a rule{' in a run' if runs > 1 else ''}"
+
+
+def left(metrics: Mapping[str, float]) -> str:
+    """How many jobs left the queue, in words; empty: none did. Numbers are of the others."""
+    many = metrics.get("jobs_left", 0)
+    return f"{many:,.0f} jobs left the queue" if many > 0 else ""
 
 
 def unstarted(metrics: Mapping[str, float], runs: int = 1) -> str:

@@ -197,6 +197,8 @@ def _unpairable(rows: Sequence[Row]) -> str:
         return "the study kept metrics only, not the starts of jobs"
     if rows[0]["counting"] != "all":
         return f"under the rule `{rows[0]['counting']}`, policies count different jobs"
+    if any(row.get("jobs_left") for row in rows):
+        return "jobs left the queue, under each policy others"
     return ""
 
 
@@ -209,7 +211,7 @@ def of_schedules(schedules: Sequence[Schedule], pair: str = "weeks", site: Site 
         raise SettingError(f"no pairing {pair!r} of single replays: choose one of {', '.join(PAIRINGS[1:])}")
     schedules = sorted(schedules, key=lambda one: not one.recorded)  # what happened comes first
     first = schedules[0]
-    tables = {one.policy: groups(one, pair) if not one.unstarted.any() else {} for one in schedules}
+    tables = {one.policy: groups(one, pair) if (one.start >= 0).all() else {} for one in schedules}
     if len(tables) < len(schedules):
         raise SettingError("two of these policies have the same name")
     versus = against(tables, pair)

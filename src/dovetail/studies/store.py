@@ -287,7 +287,8 @@ def cluster_of(processors: int, text: str) -> Cluster:
             )
         )
         resources = tuple(map(str, said["resources"]))
-        return Cluster(processors, resources, kinds, str(said["shared"]), outages=outages)
+        licences = tuple((str(name), int(count)) for name, count in said.get("licences", ()))
+        return Cluster(processors, resources, kinds, str(said["shared"]), outages=outages, licences=licences)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DovetailError(f"the nodes of a run are damaged: {error!r}; delete it and run the study again") from error
 

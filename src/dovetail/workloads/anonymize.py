@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
+from dovetail.model.workload import LICENCE, Column, Provenance, SetAside, Step, Workload
 from dovetail.units import printable
 
 PEOPLE: Final = ("user", "group", "name", "reservation", "account")
@@ -67,6 +67,8 @@ def anonymize(workload: Workload, key: bytes) -> tuple[Workload, Changed]:
     replaced.append("where it came from: the name and the hash of the source left out")
     kept += [f"{name}: {_called(workload, name)}" for name in PLACES if name in columns]
     kept += [f"header: {', '.join(header)}"] if header else []
+    if licences := [name.removeprefix(LICENCE) for name in columns if name.startswith(LICENCE)]:
+        kept.append(f"licences: {', '.join(licences)}")
     kept.append("times, sizes and limits")
     columns.pop("line", None)
     aside = workload.set_aside

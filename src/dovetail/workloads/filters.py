@@ -7,7 +7,7 @@ filters by name: `positive_runtime`, `queues:include=1,3`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
@@ -71,10 +71,14 @@ def fits_machine(workload: Workload, *, larger: str = "drop") -> Workload:
 
 
 def fits_nodes(workload: Workload, cluster: Cluster) -> Workload:
-    """Drop a job that could not run even if all nodes of the cluster were idle. Comes after scenarios, because they may
-    change what jobs ask of nodes; on a cluster that only counts processors it does nothing."""
+    """Drop a job that could not run even if all nodes of the cluster were idle and all its licences free. Comes after
+    scenarios, because they may change what jobs ask for; on a cluster that only counts processors it does nothing."""
     if not cluster.kinds or not len(workload):
         return workload
+    if cluster.licences:
+        held = replace(cluster, cap=None).takes(workload)
+        enough = np.all(held <= np.array([count for _, count in cluster.licences]), axis=1)
+        workload = workload.take(enough, "holds more licences than there are")
     asked = requests_of(workload, cluster)
     possible = (asked.units >= 1) & (asked.units <= cluster.processors)  # products of larger numbers would wrap
     return workload.take(possible & fit_idle(cluster, asked), "does not fit on the idle nodes")

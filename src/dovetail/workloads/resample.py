@@ -43,7 +43,7 @@ from dovetail.arrays import Ints
 from dovetail.errors import SettingError
 from dovetail.io.clusters import cluster_named
 from dovetail.model.cluster import Cluster
-from dovetail.model.workload import UNIT, Column, Step, Workload
+from dovetail.model.workload import LICENCE, UNIT, Column, Step, Workload
 from dovetail.units import DAY_S
 from dovetail.workloads.lublin import zipf_users
 
@@ -59,7 +59,7 @@ AROUND_S: Final = 1800
 """How much earlier or later than at its time of day a session comes, at most."""
 MOST_JOBS: Final = 10_000_000
 MOST_DAYS: Final = 36_500
-_KEPT: Final = ("size", "runtime", "limit", "queue", "units")
+_KEPT: Final = ("size", "runtime", "limit", "queue", "units", "not_before_s", "leaves_s")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def lengthen(workload: Workload, jobs: int, seed: int, *, mix: str = "recorded",
     longest = max(1, round(jobs / len(workload) * span_s / DAY_S))
     drawn = _draw(workload, profile, _quotas(workload, jobs, mix), longest, draw_seed)
     columns: dict[str, Column] = {
-        name: workload[name][drawn.job] for name in workload.columns if name in _KEPT or name.startswith(UNIT)
+        name: workload[name][drawn.job]
+        for name in workload.columns
+        if name in _KEPT or name.startswith((UNIT, LICENCE))
     }
     if days is None:
         recorded = max(loads(workload.columns, cluster, span_s).values())

@@ -176,7 +176,8 @@ class Placer:
         if day.on is not None:
             asked, first = day.on.requests, day.on.requests.first
             size = asked.units * asked.need[:, 0]
-            self._nodes = new_machine(replace(day.on.cluster, cap=None), size, asked, no_takes, "first", room)
+            plain = replace(day.on.cluster, cap=None, licences=())
+            self._nodes = new_machine(plain, size, asked, no_takes, "first", room)
             for job in running.tolist():
                 units = slice(first[job] - first[day.jobs], first[job + 1] - first[day.jobs])
                 self._nodes.hold(job, day.begin, *day.on.held[:, units])
