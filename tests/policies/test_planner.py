@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from itertools import permutations
 from typing import Any
@@ -50,12 +51,12 @@ from tests.slow.workloads import random_jobs, with_deadlines, workload_of
 
 @jit
 def cost_at(rule: Any, size: int, estimate: int, wait: float) -> float:
-    return cost(rule, size, estimate, wait, 0.5)
+    return cost(rule, size, estimate, wait, 0.5, 1.5)
 
 
 @jit
 def least(rule: Any, size: int, estimate: int, wait: float) -> float:
-    return _least(rule, size, estimate, wait, 0.5)
+    return _least(rule, size, estimate, wait, 0.5, 1.5)
 
 
 @jit
@@ -203,6 +204,85 @@ def test_the_strain_on_the_bound_on_waits_counts() -> None:
     assert sum(map(strain_counts, range(40))) > 200
 
 
+def slow_commitment(state: State, starts: dict[int, int], counts: dict[int, float]) -> float:
+    """What a plan costs those who may come, second by second: jobs of the sizes and weights of `counts` (by job that
+    came) come at a rate of one each in the time that they cover. They wait until what has started leaves room, for the
+    largest size of their class."""
+    span = max(state.now - min(int(state.submit[job]) for job in counts), 1)
+    running = [(state.expected_end(job), int(state.size[job])) for job in state.running.tolist()]
+    ended = max([end for end, _ in running] + [at + int(state.estimate[job]) for job, at in starts.items()])
+    total = 0.0
+    for t in range(state.now, ended):
+        started = [(at + int(state.estimate[job]), int(state.size[job])) for job, at in starts.items() if at <= t]
+        held = [(end, size) for end, size in running + started if end > t]
+        for job, weight in counts.items():
+            octave = math.floor(2 * math.log2(state.size[job]) + 1e-9)
+            size = math.ceil(2 ** ((octave + 1) / 2) - 1e-9) - 1
+            free = state.processors - sum(of for _, of in held)
+            until = t
+            for end, of in sorted(held):
+                if free < size:
+                    free, until = free + of, end
+            # The mean over the second of what is left of the wait then.
+            total += weight * max(until - t - 0.5, 0) / span
+    return total
+
+
+def commitment_counts(seed: int) -> int:
+    """No list plan is better where the price of commitment counts too. Returns how many passes were looked at."""
+    passes, price = 0, 0.7
+    for state, plan in watched(seed, Planner("af", decodes=20, starve_s=None, commit=price)):
+        waiting = state.waiting.tolist()
+        if len(waiting) > 8 or not any(state.size[job] <= state.free for job in waiting):
+            continue
+        orders = slow.list_orders(state)
+        usual = slow.value("af", state, slow.placed(state, orders[0])) * len(waiting)
+        here = (state.submit >= 0) & (state.submit <= state.now)  # the column has been filled since
+        came = {int(job): price / usual for job in np.flatnonzero(here)}
+
+        def value(starts: dict[int, int], state: State = state, usual: float = usual, came: Any = came) -> float:
+            response = slow.value("af", state, starts) * len(starts) / usual
+            return response + slow_commitment(state, starts, came)
+
+        best = min(value(slow.placed(state, order)) for order in orders)
+        assert value(starts_of(state, plan)) <= best * (1 + 1e-9), (seed, state.now)
+        passes += 1
+    return passes
+
+
+@pytest.mark.slow
+def test_the_price_of_commitment_counts() -> None:
+    assert sum(map(commitment_counts, range(40))) > 100
+
+
+def long_waits_count(seed: int) -> int:
+    """No list plan is better where a long wait counts more than its seconds, and in AWF wide jobs more than theirs."""
+    passes, strain, long_s, wide = 0, 0.4, 30, 0.5
+    for state, plan in watched(
+        seed, Planner("awf", decodes=20, starve_s=None, strain=strain, long_s=long_s, wide=wide)
+    ):
+        waiting = state.waiting.tolist()
+        if len(waiting) > 20:
+            continue
+
+        def value(starts: dict[int, int], state: State = state) -> float:
+            total = 0.0
+            for job, at in starts.items():
+                wait, d, size = at - int(state.submit[job]), int(state.estimate[job]), int(state.size[job])
+                total += d * size ** (1 + wide) * (wait + strain * long_s * (wait / long_s) ** 4 + d)
+            return total
+
+        best = min(value(slow.placed(state, order)) for order in slow.list_orders(state))
+        assert value(starts_of(state, plan)) <= best * (1 + 1e-12), (seed, state.now)
+        passes += 1
+    return passes
+
+
+@pytest.mark.slow
+def test_long_waits_and_wide_jobs_count() -> None:
+    assert sum(map(long_waits_count, range(40))) > 200
+
+
 def promises_are_kept_as_well_as_by_lists(seed: int) -> int:
     """No list plan that keeps all promises is better: those that it would break come first when it is made again.
     Returns how many list plans were made again."""
@@ -271,7 +351,7 @@ def test_powers_and_the_least_cost() -> None:
         floats[SCALE, LATE] *= 1e6
         floats[SCALE, PASF] *= 1e-9
         floats[RHO, 0] = rng.uniform(0, 2e5)
-        rule = Planner("p2sf", starve_s=rng.choice([None, 10**5])).rule()
+        rule = Planner("p2sf", starve_s=rng.choice([None, 10**5]), strain=rng.choice([0.0, 0.1]), long_s=10**5).rule()
         rule = rule._replace(space=rule.space._replace(floats=floats))
         size = rng.randrange(1, 100)
         low = least(rule, size, d, float(q))
@@ -286,16 +366,19 @@ def test_each_term_of_a_cost_is_what_its_formula_says() -> None:
     rng = random.Random(6)
     for _ in range(40):
         q, d, size, starve_s = rng.randrange(100), rng.randrange(1, 100), rng.randrange(1, 9), rng.randrange(1, 500)
-        f, level, rho = q + d, rng.randrange(4), rng.uniform(0, 100)
-        over, under = ((f**m - q**m) / m for m in (level + 2, level + 1))
+        level, rho = rng.randrange(4), rng.uniform(0, 100)
+        over, under = (((q + d) ** m - q**m) / m for m in (level + 2, level + 1))
+        strain, long_s = rng.choice((0.0, 0.3)), rng.randrange(1, 90)
+        counts = q + strain * long_s * (q / long_s) ** 4
+        f = counts + d
         wanted = {
-            AF: f, AWF: size * d * f, BSLD: max(1, f / max(d, 10)), WAIT: q / 2, LATE: (q / starve_s) ** 4,
+            AF: f, AWF: 1.5 * size * d * f, BSLD: max(1, f / max(d, 10)), WAIT: counts / 2, LATE: (q / starve_s) ** 4,
             PASF: size * (level + 1) * (over - rho * under),
         }  # fmt: skip
         for term, value in wanted.items():
             floats = np.zeros((FLOAT_ROWS, TERMS + 1))
             floats[SCALE, term], floats[RHO, 0] = 1.0, rho
-            rule = Planner(f"pasf:{level}", starve_s=starve_s).rule()
+            rule = Planner(f"pasf:{level}", starve_s=starve_s, strain=strain, long_s=long_s).rule()
             rule = rule._replace(space=rule.space._replace(floats=floats))
             assert cost_at(rule, size, d, float(q)) == pytest.approx(value, rel=1e-9), term
 

@@ -228,6 +228,8 @@ class RulePolicy(Policy):
     place: str = "best"
     holds: ClassVar[str] = "there is room for it now, which is kept for jobs before it"
     """Why a job waits that would fit now."""
+    looks_back: int = 0
+    """How many of the last jobs that came it looks at, beside those that it foresees."""
     stands: ClassVar[int] = -1
     """The row of a run that says where waiting jobs stand in a plan that is kept; -1: none is."""
 
@@ -285,9 +287,9 @@ class RulePolicy(Policy):
         rule = rule._replace(common=rule.common._replace(starve_s=starve_s))
         here = np.concatenate([state.waiting, state.running, state.ended])
         last = np.empty(0, np.int64)
-        if rule.common.foresight:  # those that came last, the last first: they may be gone already
+        if recent := max(rule.common.foresight, self.looks_back):  # who came last, the last first: some may be gone
             last = state.future if self.clairvoyant else np.flatnonzero(state.submit >= 0)[::-1]
-            last = last[: rule.common.foresight]
+            last = last[:recent]
             last = last[state.possible(last)]
             here = np.concatenate([here, np.setdiff1d(last, here)])
         run = _run_of(state, here, self.keys(state), self.remembered(state.standing))

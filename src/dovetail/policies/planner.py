@@ -14,7 +14,7 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.planner.plan import PlanRule
-from dovetail.kernels.planner.search import WAIT
+from dovetail.kernels.planner.search import RECENT_JOBS, WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.names import Kind, duration, number, setting, whole
@@ -94,6 +94,10 @@ class Planner(RulePolicy):
     cold: float = setting(COLD, "temperature at its end", HEAT)
     patient: float | None = setting(None, "what a job with an accepted deadline counts; keeps promises", number(0, 1))
     depth: int | str = depth_setting()
+    strain: float = setting(0.0, "a wait of `long` counts as longer by this part of it", number(0, 1e6))
+    long_s: int = setting(4 * DAY_S, "what a long wait is", duration(1, MOST_SECONDS))
+    wide: float = setting(0.0, "in AWF, a job's area counts times its size to this power", number(-2, 2))
+    commit: float = setting(0.0, "what jobs that may come count that would wait for what starts", number(0, 1e6))
     place: str = place_setting()
     name: str = "plan"
 
@@ -113,6 +117,10 @@ class Planner(RulePolicy):
     @property
     def keeps_promises(self) -> bool:
         return self.patient is not None
+
+    @property
+    def looks_back(self) -> int:  # type: ignore[override]
+        return RECENT_JOBS if self.commit else 0
 
     @property
     def keeps_deadlines(self) -> bool:
@@ -156,6 +164,7 @@ class Planner(RulePolicy):
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=asked.every_s,
             stop_for_news=asked.stop_for_news, seed=asked.seed, patient=-1.0 if self.patient is None else self.patient,
             depth=counted(self.depth), groups_above=GROUPS_ABOVE if groups else NEVER,
+            strain=self.strain, long_s=self.long_s, wide=self.wide, commit=self.commit,
         )  # fmt: skip
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:

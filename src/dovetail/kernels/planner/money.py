@@ -129,6 +129,11 @@ def _count_money(rule: MoneyRule, run: Run, n: int) -> None:
 
 
 @inner
+def _no_price(rule: MoneyRule, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
+    return 0.0
+
+
+@inner
 def _spot_money(rule: MoneyRule, cap: Any, run: Run, local: int) -> int:
     """The earliest fit; or, where a job may be held, where it costs least. A job that earns money is not held."""
     ints, floats = rule.space.ints, rule.space.floats
@@ -189,7 +194,7 @@ def _best_plan(rule: MoneyRule, cap: Any, run: Run, now: int, n: int) -> None:
         space.counts[0] += len(MONEY_LISTS)
     if best > 0.0:
         space.counts[0] += 1
-        anneal(rule, cap, run, _0, n, rule.decodes)
+        anneal(rule, cap, run, now, _0, n, rule.decodes)
     recall_plan(cap, base)
 
 
@@ -256,4 +261,5 @@ answers(
     excess=_excess_money,
     value=_value_money,
     count_costs=_count_money,
+    price=_no_price,
 )

@@ -40,7 +40,9 @@ from dovetail.kernels.planner.search import (
     PART,
     STOOD,
     WEIGHT,
+    WIDE,
     Space,
+    commitment,
     count_waits,
     earliest_spot,
     excess_wait,
@@ -105,6 +107,13 @@ class PlanRule(NamedTuple):
     groups_above: int
     """Where more jobs wait than this, alike jobs that came one behind the other in one moment are planned as a group:
     those of them that could start now, and one more."""
+    strain: float
+    """A wait of `long_s` counts as if it were longer by this part; others by the fourth power of theirs."""
+    long_s: float
+    wide: float
+    """In AWF, the area of a job counts times its size to this power."""
+    commit: float
+    """What jobs that may come count, where they would wait for what a plan has started."""
     weights: Floats
     """Of the terms of the objective."""
     space: Space
@@ -180,6 +189,9 @@ def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
     planned = n + _foresee(rule, run, now, n)
     for i in range(n, planned):
         ints[DUE_AT, i], rule.space.floats[PART, i] = NEVER, 1.0
+    for i in range(planned):
+        wide = float(run.jobs[SIZE, ints[JOBS, i]]) ** rule.wide if rule.wide != 0.0 else 1.0
+        rule.space.floats[WIDE, i] = wide
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)
@@ -346,4 +358,5 @@ def _listed(rule: PlanRule, run: Run, n: int) -> int:
 answers(
     PlanRule,
     decide=_decide_plan, spot=earliest_spot, excess=excess_wait, value=wait_value, count_costs=count_waits,
+    price=commitment,
 )  # fmt: skip

@@ -9,6 +9,7 @@ What is asked of the rule is a seam, so that other objectives can be searched fo
     excess(rule, run, local, at)        what it costs above its least if it starts at an instant
     value(rule, run, n, order, at)      the objective of a plan
     count_costs(rule, run, n)           set the least cost of each job; costs are counted from the best plan on
+    price(rule, cap, run, now, n, order, at)    what a plan costs as a whole, beside its jobs
 
 What is minimised is a sum over jobs of a cost that depends on the job's start alone (and, for the makespan, on the last
 end so far). A ratio (PaSF) is made one by Dinkelbach's method: over - rho * under, with rho the ratio of the best plan
@@ -27,15 +28,16 @@ import numpy.typing as npt
 
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.kernels.compile import inner
-from dovetail.kernels.machine.capacity import earliest_fit, recall_plan, remember_plan, reserve
+from dovetail.kernels.machine.capacity import earliest_fit, recall_plan, remember_plan, reserve, spare
 from dovetail.kernels.passes.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
 from dovetail.kernels.seam import seam
-from dovetail.kernels.state import ESTIMATE, SIZE, Run
+from dovetail.kernels.state import ARRIVE, BACK_QUEUE, END_JOB, ESTIMATE, NEXT, RECENT, RUNNING, SIZE, START, Run
 
 spot = seam("spot")
 excess = seam("excess")
 value = seam("value")
 count_costs = seam("count_costs")
+price = seam("price")
 
 STRIDE = 8
 """Positions between two snapshots of the plan."""
@@ -52,16 +54,22 @@ BOUND_S = 10.0
 # the best of the lists. By snapshot: SLOT, OTHER: which belongs to a position of the order that it stands at; which to
 # write that of a candidate to. SORTED: for sorting. Where deadlines are looked at (rule.patient), by position in JOBS:
 # DUE_AT: by when a job is to have ended; NEVER: no matter. URGENT: 1 for those that a list order puts first. ENTRY: the
-# first job of its entry in the queue.
+# first job of its entry in the queue. For the price of commitment: RUN_END, RUN_SIZE: what runs, by its expected end.
+# END_AT, END_SIZE: the same with what a plan starts.
 JOBS, CAME, FROM, NOW_ORDER, NOW_AT, NEW_ORDER, NEW_AT, BEST_ORDER, BEST_AT, LIST_ORDER, LIST_AT = range(11)
-STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT, ENTRY = range(11, 18)
-INT_ROWS = 18
+STOOD, SLOT, OTHER, SORTED, DUE_AT, URGENT, ENTRY, RUN_END, RUN_SIZE, END_AT, END_SIZE, SORTED_2 = range(11, 23)
+INT_ROWS = 23
 # Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
 # sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
 # By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
-# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient): PART: what a job counts.
-WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, PART = range(12)
-FLOAT_ROWS = 12
+# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient): PART: what a job counts. WIDE: what
+# its area is multiplied by in AWF. By class of sizes: CLASS: what a second of wait of those that may come counts.
+WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, PART, WIDE, CLASS = range(14)
+FLOAT_ROWS = 14
+CLASSES = 64
+"""Sizes of half an octave each."""
+RECENT_JOBS = 256
+"""The last jobs that came stand for those that may come."""
 REPAIRS = 6
 """How often a list order is made again with those first that it made late."""
 
@@ -92,7 +100,7 @@ def fitted(rule: Any, cap: Any, room: int) -> Any:
     """The rule with working space for plans of such a machine and this many waiting jobs; one without as it is."""
     if "space" not in rule._fields:
         return rule
-    most = max(room + rule.common.foresight, TERMS) + 1
+    most = max(room + rule.common.foresight, CLASSES) + 1
     slots = min(most, rule.window) // STRIDE + 1
     ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
     ints[SLOT, :slots] = np.arange(slots)
@@ -154,29 +162,36 @@ def _late(wait: float, starve_s: int) -> float:
 
 
 @inner
-def cost(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
+def strained(rule: Any, wait: float) -> float:
+    """What a wait counts: a long one more than its seconds."""
+    share = wait / rule.long_s
+    return wait + rule.strain * rule.long_s * share * share * share * share
+
+
+@inner
+def cost(rule: Any, size: int, estimate: int, wait: float, weight: float, wide: float) -> float:
     """What a job adds to the objective if it waits so long, in the weights of this pass."""
-    d = float(estimate)
-    f = wait + d
+    d, counts = float(estimate), strained(rule, wait)
+    f = counts + d
     area = float(size) * d
     scale = rule.space.floats[SCALE]
-    total = scale[AF] * f + scale[AWF] * area * f + scale[WAIT] * weight * wait
+    total = scale[AF] * f + scale[AWF] * wide * area * f + scale[WAIT] * weight * counts
     if scale[BSLD] != 0.0:
         total += scale[BSLD] * max(1.0, f / max(d, BOUND_S))
     if scale[LATE] != 0.0:
         total += scale[LATE] * _late(wait, rule.common.starve_s)
     if scale[PASF] != 0.0:
-        level = rule.level
+        f, level = wait + d, rule.level
         over = (level + 1.0) / (level + 2.0) * powers(f, wait, level + 2)
         total += scale[PASF] * area * (over - rule.space.floats[RHO, 0] * powers(f, wait, level + 1))
     return total
 
 
 @inner
-def _least(rule: Any, size: int, estimate: int, wait: float, weight: float) -> float:
+def _least(rule: Any, size: int, estimate: int, wait: float, weight: float, wide: float) -> float:
     """The least that `cost` can be from a wait on. All terms grow with the wait, but PaSF falls first where the job is
     young against rho: its least is found by halving, and the others are at their least at the wait itself."""
-    total = cost(rule, size, estimate, wait, weight)
+    total = cost(rule, size, estimate, wait, weight, wide)
     scale, level = rule.space.floats[SCALE], rule.level
     if scale[PASF] == 0.0:
         return total
@@ -223,11 +238,11 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
         d = float(run.jobs[ESTIMATE, job])
         q = float(at[i] - space.ints[CAME, local])
         part = _part(rule, local)
-        area = part * float(run.jobs[SIZE, job]) * d
-        sums[AF] += part * (q + d)
-        sums[AWF] += area * (q + d)
-        sums[BSLD] += part * max(1.0, (q + d) / max(d, BOUND_S))
-        sums[WAIT] += part * space.floats[WEIGHT, local] * q
+        area, counts = part * float(run.jobs[SIZE, job]) * d, strained(rule, q)
+        sums[AF] += part * (counts + d)
+        sums[AWF] += space.floats[WIDE, local] * area * (counts + d)
+        sums[BSLD] += part * max(1.0, (counts + d) / max(d, BOUND_S))
+        sums[WAIT] += part * space.floats[WEIGHT, local] * counts
         sums[LATE] += part * _late(q, rule.common.starve_s)
         sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
         first = min(first, space.ints[CAME, local])
@@ -235,6 +250,106 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
             sums[PASF] += area * powers(q + d, q, rule.level + 1)
             sums[TERMS] += area * (rule.level + 1.0) / (rule.level + 2.0) * powers(q + d, q, rule.level + 2)
     sums[SPAN] -= float(first)
+
+
+@inner
+def _class_of(size: int) -> int:
+    """The class of a size: two to an octave."""
+    return min(np.int64(2.0 * log(float(size)) / log(2.0) + 1e-9), CLASSES - 1)  # type: ignore[return-value]
+
+
+@inner
+def _largest(kind: int) -> int:
+    """The largest size of a class."""
+    return np.int64(np.ceil(2.0 ** (0.5 * (kind + 1)) - 1e-9)) - 1  # type: ignore[return-value]
+
+
+@inner
+def _commitments(rule: Any, cap: Any, run: Run, now: int) -> None:
+    """Write what runs, by its end, and what jobs like the last that came would count: each at a rate of one in the time
+    that they cover together."""
+    ints, floats, jobs = rule.space.ints, rule.space.floats, run.jobs
+    running, key = run.info[RUNNING], floats[KEYS]
+    for i in range(running):
+        job = run.lists[END_JOB, i]
+        ints[SORTED, i] = i
+        key[i] = float(max(jobs[START, job] + jobs[ESTIMATE, job], now + 1))
+    sort_by_key(ints[SORTED], np.int64(0), running, key, ints[SORTED_2])  # type: ignore[arg-type]
+    for i in range(running):
+        ints[RUN_END, i] = np.int64(key[ints[SORTED, i]])
+        ints[RUN_SIZE, i] = jobs[SIZE, run.lists[END_JOB, ints[SORTED, i]]]
+    for c in range(CLASSES):
+        floats[CLASS, c] = 0.0
+    unit, found, oldest, listed = floats[UNIT], 0, now, run.info[RECENT]
+    job = run.jobs.shape[1] if run.links.shape[1] > 0 else min(run.info[NEXT], run.jobs.shape[1])
+    while found < RECENT_JOBS and (found < listed if listed > 0 else job > 0):
+        job = run.lists[BACK_QUEUE, found] if listed > 0 else job - 1
+        if jobs[ARRIVE, job] < 0:
+            continue
+        d, size = float(jobs[ESTIMATE, job]), float(jobs[SIZE, job])
+        counts = unit[AF] + unit[AWF] * size * d + unit[BSLD] / max(d, BOUND_S)
+        floats[CLASS, _class_of(jobs[SIZE, job])] += counts
+        oldest = jobs[ARRIVE, job]
+        found += 1
+    for c in range(CLASSES):
+        floats[CLASS, c] *= rule.commit / (2.0 * max(float(now - oldest), 1.0))
+
+
+@inner
+def commitment(rule: Any, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
+    """What a plan costs those who may come: what has started stays, while what is only planned can give way. From each
+    start in the plan to the next, who comes waits until what has started by then leaves it enough."""
+    if rule.commit == 0.0:
+        return 0.0
+    ints, key = rule.space.ints, rule.space.floats[KEYS]
+    ends, sizes, held = ints[END_AT], ints[END_SIZE], run.info[RUNNING]
+    for i in range(held):
+        ends[i], sizes[i] = ints[RUN_END, i], ints[RUN_SIZE, i]
+    for i in range(n):
+        ints[SORTED, i] = i
+        key[i] = float(at[i])
+    sort_by_key(ints[SORTED], np.int64(0), n, key, ints[SORTED_2])  # type: ignore[arg-type]
+    free, done, total, k, t = spare(cap), 0, 0.0, 0, now
+    while True:
+        while k < n and at[ints[SORTED, k]] == t:  # it starts: it holds its place from now on
+            local = order[ints[SORTED, k]]
+            job = ints[JOBS, local]
+            end, i = t + run.jobs[ESTIMATE, job], held
+            while i > done and ends[i - 1] > end:
+                ends[i], sizes[i] = ends[i - 1], sizes[i - 1]
+                i -= 1
+            ends[i], sizes[i] = end, run.jobs[SIZE, job]
+            free -= run.jobs[SIZE, job]
+            held += 1
+            k += 1
+        until = at[ints[SORTED, k]] if k < n else NEVER
+        total += _displaced(rule, ends, sizes, done, held, free, t, until)
+        if k == n:
+            return total
+        t = until
+        while done < held and ends[done] <= t:
+            free += sizes[done]
+            done += 1
+
+
+@inner
+def _displaced(rule: Any, ends: Ints, sizes: Ints, done: int, held: int, free: int, t: int, until: int) -> float:
+    """What those who come between two instants wait, in all, for what has started by the first of them."""
+    counts, total, i, c = rule.space.floats[CLASS], 0.0, done, 0
+    last, wait = t, 0.0
+    while c < CLASSES:
+        if counts[c] == 0.0:
+            c += 1
+            continue
+        while free < _largest(c) and i < held:
+            free += sizes[i]
+            last = ends[i]
+            i += 1
+        wait = float(last - t)
+        rest = max(float(last - until), 0.0) if until < NEVER else 0.0
+        total += counts[c] * (wait * wait - rest * rest)
+        c += 1
+    return total
 
 
 @inner
@@ -268,7 +383,8 @@ def _bound(rule: Any, run: Run, n: int) -> None:
         local = ints[BEST_ORDER, i]
         job = ints[JOBS, local]
         wait = float(ints[FROM, local] - ints[CAME, local])
-        least = _least(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, floats[WEIGHT, local])
+        size, length, weight = run.jobs[SIZE, job], run.jobs[ESTIMATE, job], floats[WEIGHT, local]
+        least = _least(rule, size, length, wait, weight, floats[WIDE, local])
         floats[LOW, local] = _part(rule, local) * least
         end = max(end, float(ints[FROM, local] + run.jobs[ESTIMATE, job]))
     floats[NOW_SUM, 0], floats[NOW_END, 0] = 0.0, end
@@ -280,9 +396,10 @@ def excess_wait(rule: Any, run: Run, local: int, at: int) -> float:
     if _late_at(rule, run, local, at):
         return np.inf
     job = rule.space.ints[JOBS, local]
-    wait = float(at - rule.space.ints[CAME, local])
-    here = cost(rule, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], wait, rule.space.floats[WEIGHT, local])
-    return max(0.0, _part(rule, local) * here - rule.space.floats[LOW, local])
+    wait, floats = float(at - rule.space.ints[CAME, local]), rule.space.floats
+    size, length = run.jobs[SIZE, job], run.jobs[ESTIMATE, job]
+    here = cost(rule, size, length, wait, floats[WEIGHT, local], floats[WIDE, local])
+    return max(0.0, _part(rule, local) * here - floats[LOW, local])
 
 
 @inner
@@ -418,6 +535,12 @@ def _repair(rule: Any, cap: Any, run: Run, now: int, code: int, n: int) -> None:
 
 
 @inner
+def _whole(rule: Any, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
+    """The objective of a plan, with what it costs as a whole."""
+    return value(rule, run, n, order, at) + price(rule, cap, run, now, n, order, at)
+
+
+@inner
 def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
     """Put the best of the list plans and the standing plan, each of all jobs, into BEST_*. Returns its value."""
     ints, floats = rule.space.ints, rule.space.floats
@@ -439,7 +562,9 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
             if rule.weights[PASF] != 0.0:
                 floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
             floats[UNIT, LATE] = rule.weights[LATE]
-        found = value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT])
+            if rule.commit > 0.0:
+                _commitments(rule, cap, run, now)
+        found = _whole(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT])
         if code == FCFS or found < best:
             best = found
             keep_best(rule.space, n, ints[NEW_ORDER], ints[NEW_AT])
@@ -500,15 +625,15 @@ def _move(space: Space, first: int, n: int) -> int:
 
 
 @inner
-def anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int) -> bool:
+def anneal(rule: Any, cap: Any, run: Run, now: int, first_free: int, n: int, decodes: int) -> bool:
     """Annealing over the first n positions of the best plan with a budget of decodes; the first `first_free` stay. A
     candidate is accepted if it costs no more than where the search stands plus a share of the temperature, which falls
     from `hot` to `cold` times the mean cost of a job above its least. Returns whether something better was found."""
     space = rule.space
     ints, floats = space.ints, space.floats
     _stand_at_best(rule, cap, run, n)
-    best = lists = value(rule, run, n, ints[BEST_ORDER], ints[BEST_AT])
-    here = least = floats[NOW_SUM, n]
+    best = lists = _whole(rule, cap, run, now, n, ints[BEST_ORDER], ints[BEST_AT])
+    here = least = floats[NOW_SUM, n] + price(rule, cap, run, now, n, ints[NOW_ORDER], ints[NOW_AT])
     if here <= 0.0 or here == np.inf or n - first_free < 2:
         return False
     heat = rule.hot * here / n
@@ -525,6 +650,10 @@ def anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int)
         limit = here - heat * log(_share(space))
         found = decode(rule, cap, run, n, first, limit)
         space.counts[0] += 1
+        if found <= limit:
+            for i in range(first):
+                ints[NEW_AT, i] = ints[NOW_AT, i]
+            found += price(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT])
         if found > limit:
             continue
         here = found
@@ -532,7 +661,7 @@ def anneal(rule: Any, cap: Any, run: Run, first_free: int, n: int, decodes: int)
         if here < least:
             least = here
             # Costs are those of the ratio as it was. What counts is the objective itself.
-            found = value(rule, run, n, ints[NOW_ORDER], ints[NOW_AT])
+            found = _whole(rule, cap, run, now, n, ints[NOW_ORDER], ints[NOW_AT])
             if found < best:
                 best = found
                 keep_best(space, n, ints[NOW_ORDER], ints[NOW_AT])
@@ -563,13 +692,13 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     rounds = 2 if rule.weights[PASF] != 0.0 and rule.level > 0 else 1
     better = False
     for _ in range(rounds):
-        better = anneal(rule, cap, run, min(starving, window), window, rule.decodes // rounds) or better
+        better = anneal(rule, cap, run, now, min(starving, window), window, rule.decodes // rounds) or better
     if better and n > window:
         recall_plan(cap, space.plans[ints[SLOT, 0]])
         for i in range(n):
             ints[NEW_ORDER, i] = ints[BEST_ORDER, i]
         place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
-        if value(rule, run, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
+        if _whole(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT]) < lists:
             keep_best(space, n, ints[NEW_ORDER], ints[NEW_AT])
         else:
             keep_best(space, n, ints[LIST_ORDER], ints[LIST_AT])

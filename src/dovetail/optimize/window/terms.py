@@ -59,7 +59,8 @@ def check_heat(hot: float, cold: float) -> None:
 def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,
-    seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER,
+    seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER, strain: float = 0.0,
+    long_s: float = 1.0, wide: float = 0.0, commit: float = 0.0,
 ) -> PlanRule:  # fmt: skip
     """The rule of a planner, without its working space."""
     weights, level = terms(objective)
@@ -69,5 +70,5 @@ def plan_rule(
     common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight, groups_above < NEVER, NEVER)
     return PlanRule(
         common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), depth, groups_above,
-        weights, no_space(),
+        float(strain), float(long_s), float(wide), float(commit), weights, no_space(),
     )  # fmt: skip
