@@ -239,3 +239,15 @@ def test_a_static_user_key_sees_the_submits() -> None:
     four = Workload("four", {k: np.array(v) for k, v in columns.items()}, 4, Provenance("here"))
     for by_event in (False, True):
         assert replay(four, ListPolicy(last_first, 1), event_by_event=by_event).start.tolist() == [0, 30, 20, 10]
+
+
+def test_jobs_come_in_the_order_of_their_priorities() -> None:
+    rows = {"id": [1, 2, 3, 4], "submit": [0, 1, 2, 3], "size": [1] * 4, "runtime": [10] * 4, "limit": [10] * 4}
+    columns = {name: np.array(values) for name, values in (rows | {"priority": [0, 5, -1, 7]}).items()}
+    workload = Workload("four", columns, 1, Provenance("by hand"))
+    for by_event in (False, True):
+        made = replay(workload, policy("easy:order=priority"), event_by_event=by_event)
+        assert made.start.tolist() == [0, 20, 30, 10]
+    del columns["priority"]
+    with pytest.raises(SettingError, match="says no priorities"):
+        replay(Workload("four", columns, 1, Provenance("by hand")), policy("easy:order=priority"))

@@ -35,7 +35,19 @@ UserKey = Callable[[State], npt.ArrayLike]
 function has an attribute `static` that is true (its keys must not depend on time, nor on which other jobs wait)."""
 
 
+def by_priority(state: State) -> Ints:
+    """The highest priority first, as the workload has it (column `priority`); without one last."""
+    if "priority" not in state.columns:
+        raise SettingError("order=priority: the workload says no priorities (column `priority`)")
+    return -state.columns["priority"][state.waiting]
+
+
+by_priority.static = True  # type: ignore[attr-defined]
+
+
 def _order(text: str) -> Any:
+    if text == "priority":
+        return by_priority
     found = in_file(text)
     if found is None:
         return text
@@ -54,7 +66,7 @@ def _reserve(text: str) -> int | str:
 
 _ORDER: Final = Kind(
     _order,
-    f"choose from {', '.join(ORDERS)}, or path/to/file.py:function",
+    f"choose from {', '.join(ORDERS)}, priority, or path/to/file.py:function",
     lambda order: callable(order) or order in ORDERS,
 )
 _RESERVE: Final = Kind(
