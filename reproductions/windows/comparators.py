@@ -29,6 +29,7 @@ from dovetail.kernels.planner.search import (
     NOW_SUM,
     STOOD,
     WEIGHT,
+    WIDE,
     Space,
     _accept,
     _below,
@@ -79,6 +80,7 @@ answers(
     reserve=counted._reserve,
     remember_plan=counted._remember_plan,
     recall_plan=counted._recall_plan,
+    spare=counted._spare,
 )
 
 
@@ -109,7 +111,7 @@ def new_window(
     rule.space.ints[JOBS, :n] = np.arange(n)
     rule.space.ints[CAME, :n] = jobs[ARRIVE, :n]
     rule.space.ints[STOOD, :n] = -1
-    rule.space.floats[WEIGHT, :n] = weight
+    rule.space.floats[WEIGHT, :n], rule.space.floats[WIDE, :n] = weight, 1.0
     run = Run(
         np.zeros(INFO, np.int64), jobs, np.zeros((2, width)), np.zeros((4, 0), np.int64), np.zeros((2, 0), np.int64),
         np.zeros((LIST_ROWS, width), np.int64),
