@@ -23,18 +23,16 @@ from dovetail.referee import check_schedule
 from tests.contract.cases import Case, case
 from tests.engine.first_fits import FirstFits
 from tests.slow import policies as slow
+from tests.slow.workloads import drawn_licences
 
 ROOT = Path(__file__).parents[2]
 
 
 def licensed(this: Case, workload: Workload, cluster: Cluster) -> tuple[Case, Workload, Cluster]:
-    """The same with licences of two kinds, of which there often are too few for all."""
-    rng = random.Random(this.seed)
-    for name in ("a", "b"):
-        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in this.jobs])
-        workload = workload.with_columns(Step("licences"), **{f"licence_{name}": held})
-        cluster = replace(cluster, licences=(*cluster.licences, (name, 5 + rng.choice((0, 1, 3)))))
-    takes = cluster.takes(workload)[:, -2:].tolist()
+    """The same with licences, of which there often are too few for all."""
+    columns, licences = drawn_licences(random.Random(this.seed), len(this.jobs))
+    workload, cluster = workload.with_columns(Step("licences"), **columns), replace(cluster, licences=licences)
+    takes = cluster.takes(workload)[:, -len(licences) :].tolist()
     jobs = [replace(job, size=(*job.size, *taken)) for job, taken in zip(this.jobs, takes, strict=True)]
     return replace(this, jobs=jobs), workload, cluster
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
@@ -178,6 +179,12 @@ def test_starving_jobs_come_first() -> None:
     assert min(sum(column) for column in zip(*counts, strict=True)) > 100
 
 
+def no_list_is_better(state: State, plan: Plan, value: Callable[[dict[int, int]], float], rounding: float) -> None:
+    """A plan is no worse by a value than the plan of any list order."""
+    best = min(value(slow.placed(state, order)) for order in slow.list_orders(state))
+    assert value(starts_of(state, plan)) <= best * (1 + rounding), state
+
+
 def strain_counts(seed: int) -> int:
     """No list plan is better where the strain on the bound on waits counts too, each job by the fourth power of its
     part of the bound. Returns how many passes were looked at."""
@@ -193,8 +200,7 @@ def strain_counts(seed: int) -> int:
             strain = sum(((at - int(state.submit[job])) / starve_s) ** 4 for job, at in starts.items())
             return slow.value("af", state, starts) / usual + LATE_WEIGHT * strain
 
-        best = min(value(slow.placed(state, order)) for order in orders)
-        assert value(starts_of(state, plan)) <= best * (1 + 1e-12), (seed, state.now)
+        no_list_is_better(state, plan, value, 1e-12)
         passes += 1
     return passes
 
@@ -244,8 +250,7 @@ def commitment_counts(seed: int) -> int:
             response = slow.value("af", state, starts) * len(starts) / usual
             return response + slow_commitment(state, starts, came)
 
-        best = min(value(slow.placed(state, order)) for order in orders)
-        assert value(starts_of(state, plan)) <= best * (1 + 1e-9), (seed, state.now)
+        no_list_is_better(state, plan, value, 1e-9)
         passes += 1
     return passes
 
@@ -272,8 +277,7 @@ def long_waits_count(seed: int) -> int:
                 total += d * size ** (1 + wide) * (wait + strain * long_s * (wait / long_s) ** 4 + d)
             return total
 
-        best = min(value(slow.placed(state, order)) for order in slow.list_orders(state))
-        assert value(starts_of(state, plan)) <= best * (1 + 1e-12), (seed, state.now)
+        no_list_is_better(state, plan, value, 1e-12)
         passes += 1
     return passes
 

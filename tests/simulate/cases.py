@@ -30,7 +30,7 @@ from dovetail.predict.known import estimates, is_known
 from dovetail.predict.registry import LEARNED, predictor
 from tests.slow.node_cases import random_nodes_case, with_outages
 from tests.slow.node_cases import with_deadlines as on_nodes_by_deadlines
-from tests.slow.workloads import random_jobs, with_deadlines
+from tests.slow.workloads import drawn_comings, drawn_licences, random_jobs, with_deadlines
 
 OWN: Final = str(Path(__file__).with_name("own.py"))
 COMPILED: Final = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -268,23 +268,16 @@ def _capped(rng: random.Random, case: Case) -> Case:
 
 def _coming(rng: random.Random, case: Case) -> Case:
     """With jobs that may not start at once, or leave the queue."""
-    longest, often = int(case.jobs["limit"].max(initial=1)), rng.choice((0.1, 0.4))
-    jobs = dict(case.jobs)
-    for column, most in (("not_before_s", longest), ("leaves_s", 4 * longest)):
-        if column == "not_before_s" or not case.feedback:
-            drawn = [rng.randint(0, most) if rng.random() < often else -1 for _ in range(len(case))]
-            jobs[column] = np.array(drawn, np.int64)
-    return replace(case, jobs=jobs)
+    longest = int(case.jobs["limit"].max(initial=1))
+    held, leaves = drawn_comings(rng, len(case), longest, leave=not case.feedback)
+    more = {"not_before_s": held} if case.feedback else {"not_before_s": held, "leaves_s": leaves}
+    return replace(case, jobs={**case.jobs, **_arrays(more)})
 
 
 def _licensed(rng: random.Random, case: Case) -> Case:
     """With licences, enough for each job alone."""
-    jobs, licences = dict(case.jobs), list[tuple[str, int]]()
-    for name in ("a", "b")[: rng.randint(1, 2)]:
-        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in range(len(case))], np.int64)
-        jobs[f"licence_{name}"] = held
-        licences.append((name, max(int(held.max(initial=0)), 0) + rng.choice((0, 1, 3, 20))))
-    return replace(case, jobs=jobs, cluster=replace(case.cluster, licences=tuple(licences)))
+    columns, licences = drawn_licences(rng, len(case))
+    return replace(case, jobs={**case.jobs, **columns}, cluster=replace(case.cluster, licences=licences))
 
 
 def _estimate(rng: random.Random, case: Case) -> str | Ints:

@@ -14,7 +14,7 @@ from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Provenance, Workload
 from tests.slow.nodes import NodeJob, SlowNodes, TypicalJob, machine_of
 from tests.slow.policies import SlowResult
-from tests.slow.workloads import schedule_with, with_comings
+from tests.slow.workloads import drawn_licences, schedule_with, with_comings
 
 FEATURES = ("", "thin", "fat", "thin|fat", "fat|new", "new")
 """What jobs may ask for, by number; -1: nothing."""
@@ -45,12 +45,9 @@ def with_counted(case: NodesCase, rng: random.Random) -> NodesCase:
 
 def with_licences(case: NodesCase, rng: random.Random) -> NodesCase:
     """The same case with licences of one or two kinds."""
-    workload, licences = case.workload, list[tuple[str, int]]()
-    for name in ("a", "b")[: rng.randint(1, 2)]:
-        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in case.jobs], np.int64)
-        workload = replace(workload, columns={**workload.columns, f"licence_{name}": held})
-        licences.append((name, max(int(held.max(initial=0)), 0) + rng.choice((0, 1, 3))))
-    return _taking(case, workload, replace(case.cluster, licences=tuple(licences)))
+    columns, licences = drawn_licences(rng, len(case.jobs))
+    workload = replace(case.workload, columns={**case.workload.columns, **columns})
+    return _taking(case, workload, replace(case.cluster, licences=licences))
 
 
 def _taking(case: NodesCase, workload: Workload, cluster: Cluster) -> NodesCase:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Placement
 from dovetail.model.schedule import Schedule
@@ -67,12 +68,29 @@ def _size(rng: random.Random, capacity: Size) -> Size:
     return tuple(size)
 
 
+def drawn_comings(rng: random.Random, n: int, longest: int, *, leave: bool) -> tuple[list[int], list[int]]:
+    """How long after its submit each of n jobs may start, and leaves the queue (`leave`); -1: at once, never."""
+    often = rng.choice((0.1, 0.4))
+    held = [rng.randint(0, longest) if rng.random() < often else -1 for _ in range(n)]
+    leaves = [rng.randint(0, 4 * longest) if rng.random() < often else -1 for _ in range(n if leave else 0)]
+    return held, leaves or [-1] * n
+
+
 def with_comings(rng: random.Random, jobs: Sequence[Job], *, leave: bool) -> list[Job]:
-    """The same jobs, some of which may not start at once, or leave the queue (`leave`)."""
-    longest, often = max(job.estimate for job in jobs), rng.choice((0.1, 0.4))
-    found = [replace(job, not_before=rng.randint(0, longest)) if rng.random() < often else job for job in jobs]
-    some = often if leave else 0
-    return [replace(job, leaves=rng.randint(0, 4 * longest)) if rng.random() < some else job for job in found]
+    """The same jobs, some of which may not start at once, or leave the queue."""
+    drawn = drawn_comings(rng, len(jobs), max(job.estimate for job in jobs), leave=leave)
+    rows = zip(jobs, *drawn, strict=True)
+    return [replace(job, not_before=max(held, 0), leaves=leaves) for job, held, leaves in rows]
+
+
+def drawn_licences(rng: random.Random, n: int) -> tuple[dict[str, Ints], tuple[tuple[str, int], ...]]:
+    """Columns of licences of one or two kinds for n jobs, and how many there are: enough for each job alone."""
+    columns, totals = dict[str, Ints](), list[tuple[str, int]]()
+    for name in ("a", "b")[: rng.randint(1, 2)]:
+        held = np.array([rng.choice((-1, 0, 1, 1, 2, 5)) for _ in range(n)], np.int64)
+        columns[f"licence_{name}"] = held
+        totals.append((name, max(int(held.max(initial=0)), 0) + rng.choice((0, 1, 3, 20))))
+    return columns, tuple(totals)
 
 
 def workload_of(jobs: Sequence[SlowJob], capacity: Size, resource: int = 0) -> Workload:

@@ -130,7 +130,7 @@ def replay_command(
     from dovetail.policies.registry import policy as policy_named
     from dovetail.reports.page_data import unstarted as words_of
     from dovetail.units import parse_duration
-    from dovetail.workloads.filters import under_cap
+    from dovetail.workloads.filters import fits_counted
 
     policies = sorted((policy_named(name) for name in policy or ["easy"]), key=lambda one: not one.from_record)
     try:
@@ -155,7 +155,8 @@ def replay_command(
         workload = prepare.load(path, filters, scenarios, overrun, seed, processors, nodes)
         machine = nodes
         if cap is not None:
-            workload, machine = under_cap(workload, cap), replace(nodes or Cluster(workload.processors), cap=cap)
+            machine = replace(nodes or Cluster(workload.processors), cap=cap)
+            workload = fits_counted(workload, machine)
         prepare.need_jobs(workload)
         read_s = time.process_time() - clock
         how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}

@@ -264,25 +264,23 @@ def read_only(values: Ints) -> Ints:
 def arrivals(workload: Workload, feedback: bool) -> tuple[Ints, Ints]:
     """Who does not come at its submit, as rows of Run.links, and the times of those that are known, as Run.held has
     them. Who leaves before it may start never comes."""
-    held_s, leaves = workload.held_s, workload.leaves
-    never = (leaves >= 0) & (leaves <= workload.submit + held_s)
-    own = (held_s > 0) | never
+    held_s, at = workload.held_s, workload.arrives
+    own = at != workload.submit
     if not feedback and not own.any():
         return np.empty((4, 0), np.int64), np.empty((2, 0), np.int64)
     links = feedback_links(workload) if feedback else np.full((4, len(workload)), -1, np.int64)
     links[layout.THINK] += held_s
     own &= links[layout.AFTER] < 0
     links[layout.AFTER, own] = np.flatnonzero(own)
-    jobs = np.flatnonzero(own & ~never)
-    at = workload.submit[jobs] + held_s[jobs]
-    in_turn = np.lexsort((jobs, at))  # sorted, so already a heap
-    return links, np.stack([at[in_turn], jobs[in_turn]])
+    jobs = np.flatnonzero(own & (at >= 0))
+    jobs = jobs[np.argsort(at[jobs], kind="stable")]  # sorted, so already a heap
+    return links, np.stack([at[jobs], jobs])
 
 
 def departures(workload: Workload) -> list[tuple[int, int]]:
     """When jobs leave the queue, and which, the first last."""
     leaves = workload.leaves
-    jobs = np.flatnonzero(leaves > workload.submit + workload.held_s)
+    jobs = np.flatnonzero((leaves >= 0) & (workload.arrives >= 0))
     return sorted(zip(leaves[jobs].tolist(), jobs.tolist(), strict=True), reverse=True)
 
 

@@ -68,7 +68,7 @@ def check_asked(
         raise SettingError(f"a job of {size} processors for {limit_s} s: no such job runs on {cluster.processors}")
     if cluster.kinds:
         raise SettingError("offers are made on a counted number of processors, and not on nodes yet")
-    if cluster.counted or bool(workload.held_s.any() or (workload.leaves >= 0).any()):
+    if cluster.counted or not workload.comes_and_stays:
         raise SettingError("offers know no power caps, licences, or jobs that come later or leave")
     if not policy.makes_offers:
         raise SettingError(f"{policy.name} makes no offers: choose dbf")

@@ -51,7 +51,7 @@ def fair_starts(
         raise SettingError(
             "fair starts are not known where nodes fail: what runs is lost in one future, not in another"
         )
-    if bool(workload.held_s.any() or (workload.leaves >= 0).any()):
+    if not workload.comes_and_stays:
         raise SettingError("fair starts are of jobs that come at their submits and stay until they start")
     if not policy.forks:
         raise SettingError(

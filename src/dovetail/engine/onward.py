@@ -82,7 +82,7 @@ def begin_at(
         if len(state.draws_mw):
             raise SettingError("under a power cap no jobs to come are known: what they draw is not said")
         check(coming, state.machine)
-        if bool(coming.held_s.any() or (coming.leaves >= 0).any()):
+        if not coming.comes_and_stays:
             raise SettingError("jobs to come are to come when they may start, and to stay: set their submits so")
         if later and int(coming.submit[0]) <= state.now:
             raise SettingError(

@@ -150,7 +150,7 @@ def ready(
         raise SettingError(f"an outage from {endless[0].begin} s on has no end that a replay could reach")
     if charge_decisions and cluster.outages:
         raise SettingError("decisions that take time: what starts later than was decided may run into an outage")
-    if charge_decisions and bool((workload.leaves >= 0).any()):
+    if charge_decisions and workload.may_leave:
         raise SettingError("decisions that take time: what starts later than was decided may have left the queue")
     if keep and (not policy.compiled or policy.timed or charge_decisions):
         raise SettingError(_NOT_KEPT.format(f"{policy.name}, which is asked event by event,"))
@@ -173,8 +173,7 @@ def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Es
     if moved:
         raise SettingError(f"{policy.name}: the log does not say what would have happened with {moved[0]}")
     start = np.where(wait >= 0, workload.submit + wait, -1)
-    arrive = workload.submit + workload.held_s
-    arrive[(workload.leaves >= 0) & (workload.leaves <= arrive)] = -1
+    arrive = workload.arrives
     arrive = np.where(start >= 0, np.minimum(np.where(arrive < 0, workload.submit, arrive), start), arrive)
     rows = (start, arrive, none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
@@ -235,13 +234,12 @@ def checked(
 ) -> Estimator:
     """What gives a replay its estimates, if the replay can be made. A clairvoyant policy knows them."""
     check(workload, cluster)
-    leaves = bool((workload.leaves >= 0).any())
-    if feedback and leaves:
+    if feedback and workload.may_leave:
         raise SettingError(f"{workload.name}: with feedback, jobs that leave the queue have no end that others follow")
     if policy.clairvoyant:
         if feedback:
             raise SettingError(f"{policy.name} is shown the submissions to come: with feedback they are not known")
-        if leaves or bool((workload.held_s > 0).any()):
+        if not workload.comes_and_stays:
             raise SettingError(f"{policy.name} plans for all jobs to come from their submits on, to run them")
         estimate = "runtime"
     return estimator_of(workload, estimate)

@@ -134,8 +134,9 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     features = entry.get("features", [])
     if not isinstance(features, list) or not all(isinstance(f, str) and FEATURE.fullmatch(f) for f in features):
         raise ValueError(f"kind {name!r}: features = {shown(features)}: must be a list of texts {PLAIN}")
-    count, cores = _whole(entry, name, "count", 1), _whole(entry, name, "cores", 1)
-    rest = [_whole(entry, name, resource, 0) if resource in entry else 0 for resource in order[1:]]
+    where = f"kind {name!r}"
+    count, cores = _whole(entry, where, "count", 1), _whole(entry, where, "cores", 1)
+    rest = [_whole(entry, where, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
 
 
@@ -143,12 +144,10 @@ def _licences(table: Any) -> tuple[tuple[str, int], ...]:
     """How many there are of each licence."""
     if not isinstance(table, dict):
         raise ValueError(f"licences = {shown(table)}: must be a section [licences] of names and numbers")
-    for name, count in table.items():
+    for name in table:
         if not FEATURE.fullmatch(name):
             raise ValueError(f"licence {printable(name)!r}: must be a text {PLAIN}")
-        if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MOST:
-            raise ValueError(f"licences: {name} = {shown(count)}: must be a whole number from 0 to {MOST:,}")
-    return tuple(table.items())
+    return tuple((name, _whole(table, "licences", name, 0)) for name in table)
 
 
 def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
@@ -169,10 +168,10 @@ def _nodes_of(table: Any, nodes: int) -> dict[str, list[int]]:
     return found
 
 
-def _whole(entry: Mapping[str, Any], name: str, key: str, least: int) -> int:
+def _whole(entry: Mapping[str, Any], where: str, key: str, least: int) -> int:
     value = entry.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MOST:
-        raise ValueError(f"kind {name!r}: {key} = {shown(value)}: must be a whole number from {least} to {MOST:,}")
+        raise ValueError(f"{where}: {key} = {shown(value)}: must be a whole number from {least} to {MOST:,}")
     return value
 
 

@@ -59,7 +59,7 @@ def _of_jobs(schedule: Schedule, counting: str, bound_s: float, short_s: int, na
         "jobs": len(schedule.start),
         "jobs_counted": len(measured),
         "jobs_unstarted": int(schedule.unstarted.sum()),
-        **({"jobs_left": int(schedule.left.sum())} if bool((schedule.workload.leaves >= 0).any()) else {}),
+        **({"jobs_left": int(schedule.left.sum())} if schedule.workload.may_leave else {}),
         "bsld": jobs.mean(slowdowns),
         "slowdown": jobs.slowdown(measured),
         "af_s": jobs.af_s(measured),

@@ -200,7 +200,7 @@ class Cluster:
                 found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
         return found
 
-    @property
+    @cached_property
     def counted(self) -> dict[str, int]:
         """What is counted for all jobs together, beside processors, and how much there is: the power that a cap leaves,
         in milliwatts, then each licence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class State:
         free = f"{self.free:,} of {self.processors:,} processors free"
         return f"State at {self.now:,} s: {free}, {len(self.waiting):,} waiting, {len(self.running):,} running"
 
-    @property
+    @cached_property
     def machine(self) -> Cluster:
         """The cluster; one that is only counted is made of what the state says of it."""
         cap, licences = PowerCap(self.room_mw) if len(self.draws_mw) else None, tuple(self.licences_total.items())

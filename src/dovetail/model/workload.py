@@ -216,6 +216,22 @@ class Workload:
         return np.where(leaves_s >= 0, self.submit + leaves_s, -1)
 
     @property
+    def arrives(self) -> Ints:
+        """When each job comes into the queue, feedback apart; -1: it leaves before."""
+        at, leaves = self.submit + self.held_s, self.leaves
+        return np.where((leaves >= 0) & (leaves <= at), -1, at)
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether a job leaves the queue if it has to wait for long."""
+        return bool((self.get("leaves_s") >= 0).any())
+
+    @property
+    def comes_and_stays(self) -> bool:
+        """Whether all jobs come at their submits, and stay until they start."""
+        return not (self.may_leave or self.held_s.any())
+
+    @property
     def told(self) -> dict[str, Ints]:
         """What policies may look at of each job beside what all know: TOLD, as far as it is there."""
         return {name: self.columns[name] for name in TOLD if name in self.columns}

@@ -228,10 +228,13 @@ class RulePolicy(Policy):
     place: str = "best"
     holds: ClassVar[str] = "there is room for it now, which is kept for jobs before it"
     """Why a job waits that would fit now."""
-    looks_back: int = 0
-    """How many of the last jobs that came it looks at, beside those that it foresees."""
     stands: ClassVar[int] = -1
     """The row of a run that says where waiting jobs stand in a plan that is kept; -1: none is."""
+
+    @declared
+    def looks_back(self) -> int:
+        """How many of the last jobs that came it looks at, beside those that it foresees."""
+        return 0
 
     @abstractmethod
     def rule(self, asked: Asked = AS_USUAL) -> Any: ...
@@ -343,7 +346,7 @@ def _counted_why(state: State, jobs: Ints, run: Ints) -> dict[int, str]:
     """Which of these jobs take more than is left now of what is counted for all together."""
     takes, used = state.takes(jobs), state.takes(run)
     why = dict[int, str]()
-    left = np.array(list(state.counted.values())) - used.sum(axis=0)
+    left = np.array(list(state.counted.values()), np.int64) - used.sum(axis=0)
     for k, what in reversed(list(enumerate(state.counted))):
         for i in np.flatnonzero(takes[:, k] > left[k]).tolist():
             more = "draws more than the power cap leaves now"

@@ -119,7 +119,7 @@ class Planner(RulePolicy):
         return self.patient is not None
 
     @property
-    def looks_back(self) -> int:  # type: ignore[override]
+    def looks_back(self) -> int:
         return RECENT_JOBS if self.commit else 0
 
     @property

@@ -8,7 +8,7 @@ Morrison, as the batch systems that have it compute it: to the bit, their consta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -114,29 +114,24 @@ def standing(tree: Tree, amount: Amounts | Sequence[float], total: Any) -> dict[
     """Where each user of a tree stands, of what members have used and what was used in all."""
     used = np.asarray(amount, np.longdouble)
     level = [_level(tree, used, np.longdouble(total), member) for member in range(len(tree.above))]
-    users = sum(tree.user)
-    rank = next_rank = users
+    rank = users = sum(tree.user)
     found: dict[int, float] = {}
-    waiting = [(members, False) for members in (_in_turn(tree, level, -1),)]
-    places = [0]
-    while waiting:
-        members, tied_above = waiting[-1]
-        at = places[-1]
-        if at == len(members):
-            waiting.pop()
-            places.pop()
-            continue
-        places[-1] += 1
-        member = members[at]
-        tied = tied_above if at == 0 else bool(level[member] == level[members[at - 1]])
-        if tree.user[member]:
-            rank = rank if tied else next_rank
-            found[member] = rank / users
-            next_rank -= 1
-        else:
-            waiting.append((_in_turn(tree, level, member), tied))
-            places.append(0)
+    for before, (user, tied) in enumerate(_users(tree, level, -1, tied=False)):
+        rank = rank if tied and before else users - before
+        found[user] = rank / users
     return found
+
+
+def _users(tree: Tree, level: Sequence[np.longdouble], above: int, *, tied: bool) -> Iterator[tuple[int, bool]]:
+    """The users below an account, the first in turn first, and whether each ties with the one before it. `tied`: the
+    account does with what stands before it."""
+    members = _in_turn(tree, level, above)
+    for before, member in zip([-1, *members], members, strict=False):
+        same = tied if before < 0 else bool(level[member] == level[before])
+        if tree.user[member]:
+            yield member, same
+        else:
+            yield from _users(tree, level, member, tied=same)
 
 
 def _level(tree: Tree, used: Amounts, total: np.longdouble, member: int) -> np.longdouble:

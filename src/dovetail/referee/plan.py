@@ -56,7 +56,8 @@ def check_plan(state: State, plan: Plan, *, deadlines: bool = False) -> list[Vio
     if deadlines:
         found.extend(_plan_deadlines(state, plan, at))
     cluster, asked = state.cluster, state.requests
-    found.extend(_plan_counted(state, at))
+    if state.counted:
+        found.extend(_plan_counted(state, at))
     if cluster is None or asked is None or not cluster.kinds:
         return [*found, *_plan_capacity(state, at)]
     starts = set(plan.starts)

@@ -7,7 +7,7 @@ filters by name: `positive_runtime`, `queues:include=1,3`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from dovetail.errors import InputError, SettingError
 from dovetail.io.swf import header_count
-from dovetail.model.cluster import Cluster, PowerCap
+from dovetail.model.cluster import POWER, Cluster
 from dovetail.model.requests import fit_idle, requests_of
 from dovetail.model.workload import Column, Step, Workload
 from dovetail.names import unknown
@@ -75,19 +75,18 @@ def fits_nodes(workload: Workload, cluster: Cluster) -> Workload:
     scenarios, because they may change what jobs ask for; on a cluster that only counts processors it does nothing."""
     if not cluster.kinds or not len(workload):
         return workload
-    if cluster.licences:
-        held = replace(cluster, cap=None).takes(workload)
-        enough = np.all(held <= np.array([count for _, count in cluster.licences]), axis=1)
-        workload = workload.take(enough, "holds more licences than there are")
+    workload = fits_counted(workload, cluster)
     asked = requests_of(workload, cluster)
     possible = (asked.units >= 1) & (asked.units <= cluster.processors)  # products of larger numbers would wrap
     return workload.take(possible & fit_idle(cluster, asked), "does not fit on the idle nodes")
 
 
-def under_cap(workload: Workload, cap: PowerCap) -> Workload:
-    """Without jobs that alone would draw more than a power cap allows."""
-    room = cap.room(workload.processors)
-    return workload.take(cap.draws(workload) <= room, "draws more than the power cap leaves")
+def fits_counted(workload: Workload, cluster: Cluster) -> Workload:
+    """Without jobs that alone would take more than there is of what is counted for all together: power, licences."""
+    for k, (what, room) in enumerate(cluster.counted.items()):
+        words = "draws more than the power cap leaves" if what == POWER else "holds more licences than there are"
+        workload = workload.take(cluster.takes(workload)[:, k] <= room, words)
+    return workload
 
 
 NO_LIMIT: Final = "no requested time"

@@ -129,7 +129,7 @@ def _count_money(rule: MoneyRule, run: Run, n: int) -> None:
 
 
 @inner
-def _no_price(rule: MoneyRule, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
+def _no_price(rule: MoneyRule, cap: Any, run: Run, now: int, n: int, first: int, order: Ints, at: Ints) -> float:
     return 0.0
 
 

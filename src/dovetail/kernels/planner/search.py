@@ -9,7 +9,7 @@ What is asked of the rule is a seam, so that other objectives can be searched fo
     excess(rule, run, local, at)        what it costs above its least if it starts at an instant
     value(rule, run, n, order, at)      the objective of a plan
     count_costs(rule, run, n)           set the least cost of each job; costs are counted from the best plan on
-    price(rule, cap, run, now, n, order, at)    what a plan costs as a whole, beside its jobs
+    price(rule, cap, run, now, n, first, order, at)    what a plan costs as a whole, beside its jobs
 
 What is minimised is a sum over jobs of a cost that depends on the job's start alone (and, for the makespan, on the last
 end so far). A ratio (PaSF) is made one by Dinkelbach's method: over - rho * under, with rho the ratio of the best plan
@@ -68,6 +68,8 @@ WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, P
 FLOAT_ROWS = 14
 CLASSES = 64
 """Sizes of half an octave each."""
+LARGEST = np.ceil(2.0 ** (0.5 * np.arange(1, CLASSES + 1)) - 1e-9).astype(np.int64) - 1
+"""The largest size of each class."""
 RECENT_JOBS = 256
 """The last jobs that came stand for those that may come."""
 REPAIRS = 6
@@ -259,12 +261,6 @@ def _class_of(size: int) -> int:
 
 
 @inner
-def _largest(kind: int) -> int:
-    """The largest size of a class."""
-    return np.int64(np.ceil(2.0 ** (0.5 * (kind + 1)) - 1e-9)) - 1  # type: ignore[return-value]
-
-
-@inner
 def _commitments(rule: Any, cap: Any, run: Run, now: int) -> None:
     """Write what runs, by its end, and what jobs like the last that came would count: each at a rate of one in the time
     that they cover together."""
@@ -296,11 +292,14 @@ def _commitments(rule: Any, cap: Any, run: Run, now: int) -> None:
 
 
 @inner
-def commitment(rule: Any, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
+def commitment(rule: Any, cap: Any, run: Run, now: int, n: int, first: int, order: Ints, at: Ints) -> float:
     """What a plan costs those who may come: what has started stays, while what is only planned can give way. From each
-    start in the plan to the next, who comes waits until what has started by then leaves it enough."""
+    start in the plan to the next, who comes waits until what has started by then leaves it enough. Up to position
+    `first` it is the plan that the search stands at."""
     if rule.commit == 0.0:
         return 0.0
+    for i in range(first):
+        at[i] = rule.space.ints[NOW_AT, i]
     ints, key = rule.space.ints, rule.space.floats[KEYS]
     ends, sizes, held = ints[END_AT], ints[END_SIZE], run.info[RUNNING]
     for i in range(held):
@@ -335,20 +334,16 @@ def commitment(rule: Any, cap: Any, run: Run, now: int, n: int, order: Ints, at:
 @inner
 def _displaced(rule: Any, ends: Ints, sizes: Ints, done: int, held: int, free: int, t: int, until: int) -> float:
     """What those who come between two instants wait, in all, for what has started by the first of them."""
-    counts, total, i, c = rule.space.floats[CLASS], 0.0, done, 0
-    last, wait = t, 0.0
-    while c < CLASSES:
+    counts, total, i, last = rule.space.floats[CLASS], 0.0, done, t
+    for c in range(CLASSES):
         if counts[c] == 0.0:
-            c += 1
             continue
-        while free < _largest(c) and i < held:
+        while free < LARGEST[c] and i < held:
             free += sizes[i]
             last = ends[i]
             i += 1
-        wait = float(last - t)
-        rest = max(float(last - until), 0.0) if until < NEVER else 0.0
+        wait, rest = float(last - t), max(float(last - until), 0.0)
         total += counts[c] * (wait * wait - rest * rest)
-        c += 1
     return total
 
 
@@ -537,7 +532,7 @@ def _repair(rule: Any, cap: Any, run: Run, now: int, code: int, n: int) -> None:
 @inner
 def _whole(rule: Any, cap: Any, run: Run, now: int, n: int, order: Ints, at: Ints) -> float:
     """The objective of a plan, with what it costs as a whole."""
-    return value(rule, run, n, order, at) + price(rule, cap, run, now, n, order, at)
+    return value(rule, run, n, order, at) + price(rule, cap, run, now, n, np.int64(0), order, at)
 
 
 @inner
@@ -633,7 +628,7 @@ def anneal(rule: Any, cap: Any, run: Run, now: int, first_free: int, n: int, dec
     ints, floats = space.ints, space.floats
     _stand_at_best(rule, cap, run, n)
     best = lists = _whole(rule, cap, run, now, n, ints[BEST_ORDER], ints[BEST_AT])
-    here = least = floats[NOW_SUM, n] + price(rule, cap, run, now, n, ints[NOW_ORDER], ints[NOW_AT])
+    here = least = floats[NOW_SUM, n] + price(rule, cap, run, now, n, np.int64(0), ints[NOW_ORDER], ints[NOW_AT])
     if here <= 0.0 or here == np.inf or n - first_free < 2:
         return False
     heat = rule.hot * here / n
@@ -651,9 +646,7 @@ def anneal(rule: Any, cap: Any, run: Run, now: int, first_free: int, n: int, dec
         found = decode(rule, cap, run, n, first, limit)
         space.counts[0] += 1
         if found <= limit:
-            for i in range(first):
-                ints[NEW_AT, i] = ints[NOW_AT, i]
-            found += price(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT])
+            found += price(rule, cap, run, now, n, first, ints[NEW_ORDER], ints[NEW_AT])
         if found > limit:
             continue
         here = found

@@ -113,7 +113,7 @@ def _check(workload: Workload) -> None:
     fits = (workload.size >= 1) & (workload.size <= workload.processors)
     if not bool(np.all(fits & (workload.runtime >= 0))):
         raise ValueError(f"{workload.name!r} has jobs of unknown run time or that do not fit: filter them out first")
-    if bool(workload.held_s.any() or (workload.leaves >= 0).any()):
+    if not workload.comes_and_stays:
         raise ValueError(f"{workload.name!r} has jobs that come later than their submits, or leave: no bound is known")
 
 
