@@ -41,7 +41,7 @@ def states(workload: Workload, cluster: Cluster, chosen: Policy) -> tuple[Steppe
 def copied(state: State) -> State:
     """As it is now: its columns are those of the replay, which goes on."""
     columns: dict[str, Any] = {name: np.array(getattr(state, name)) for name in ("submit", "start", "estimate")}
-    return State(**{**vars(state), **columns})
+    return replace(state, **columns)
 
 
 def goes_on(workload: Workload, cluster: Cluster, name: str, seed: int) -> int:

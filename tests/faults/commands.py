@@ -64,6 +64,7 @@ COMMANDS = (
     Command("replay log.swf.gz --out . --perfetto --energy site.toml --gaps"),
     Command("compare log.swf.gz easy list-saf --no-open --out page.html"),
     Command("report made.store --out page.html"),
+    Command("tune weeks.swf.gz --policy easy-sjbf --workers 1 --out page.html"),
     Command("policies"),
     Command("check easy --cases 2"),
     Command("workload describe log.swf.gz"),

@@ -63,8 +63,8 @@ def test_starving_jobs_of_one_workload(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_strain_in_one_workload(seed: int) -> None:
-    planners.strain_counts(seed)
+def test_long_waits_in_one_workload(seed: int) -> None:
+    planners.long_waits_count(seed)
 
 
 @pytest.mark.parametrize("seed", range(24))

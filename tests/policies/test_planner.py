@@ -22,7 +22,6 @@ from dovetail.kernels.planner.search import (
     AWF,
     BSLD,
     FLOAT_ROWS,
-    LATE,
     PASF,
     REPAIRS,
     RHO,
@@ -41,7 +40,7 @@ from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.optimize.window.objective import parse
-from dovetail.optimize.window.terms import LATE_WEIGHT, terms
+from dovetail.optimize.window.terms import terms
 from dovetail.policies.planner import Planner
 from dovetail.policies.registry import policy
 from dovetail.referee import check_schedule
@@ -80,7 +79,9 @@ def planner(seed: int) -> Planner:
     objective = rng.choice([*OBJECTIVES, "af+0.5*p2sf", "bsld+wait", "awf+makespan"])
     window, starve = rng.choice([1, 3, 100]), rng.choice([None, None, 0, 15])
     foresight = rng.choice([0, 0, 1, 5])
-    return Planner(objective, decodes=rng.choice([0, 5, 60]), window=window, foresight=foresight, starve_s=starve)
+    return Planner(
+        objective, decodes=rng.choice([0, 5, 60]), window=window, foresight=foresight, starve_s=starve, long_s=None
+    )
 
 
 @pytest.mark.slow
@@ -121,7 +122,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     """The guarantee of the design, against plans made second by second."""
     passes = better = 0
     for seed in range(60):
-        for state, plan in watched(seed, Planner(objective, decodes=40, starve_s=None)):
+        for state, plan in watched(seed, Planner(objective, decodes=40, long_s=None)):
             got = slow.value(objective, state, starts_of(state, plan))
             waiting = state.waiting.tolist()
             lists = slow.list_orders(state)
@@ -140,7 +141,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
 def test_small_queues_are_arranged_as_well_as_any_order_can(objective: str) -> None:
     cases = 0
     for seed in range(60):
-        for state, plan in watched(seed, Planner(objective, decodes=400, starve_s=None)):
+        for state, plan in watched(seed, Planner(objective, decodes=400, long_s=None)):
             if not 2 <= len(state.waiting) <= 5:
                 continue
             cases += 1
@@ -185,31 +186,6 @@ def no_list_is_better(state: State, plan: Plan, value: Callable[[dict[int, int]]
     assert value(starts_of(state, plan)) <= best * (1 + rounding), state
 
 
-def strain_counts(seed: int) -> int:
-    """No list plan is better where the strain on the bound on waits counts too, each job by the fourth power of its
-    part of the bound. Returns how many passes were looked at."""
-    passes, starve_s = 0, 100
-    for state, plan in watched(seed, Planner("af", decodes=20, starve_s=starve_s)):
-        waiting = state.waiting.tolist()
-        if len(waiting) > 20 or max(state.now - state.submit[waiting]) >= starve_s:
-            continue
-        orders = slow.list_orders(state)
-        usual = slow.value("af", state, slow.placed(state, orders[0]))
-
-        def value(starts: dict[int, int], state: State = state, usual: float = usual) -> float:
-            strain = sum(((at - int(state.submit[job])) / starve_s) ** 4 for job, at in starts.items())
-            return slow.value("af", state, starts) / usual + LATE_WEIGHT * strain
-
-        no_list_is_better(state, plan, value, 1e-12)
-        passes += 1
-    return passes
-
-
-@pytest.mark.slow
-def test_the_strain_on_the_bound_on_waits_counts() -> None:
-    assert sum(map(strain_counts, range(40))) > 200
-
-
 def slow_commitment(state: State, starts: dict[int, int], counts: dict[int, float]) -> float:
     """What a plan costs those who may come, second by second: jobs of the sizes and weights of `counts` (by job that
     came) come at a rate of one each in the time that they cover. They wait until what has started leaves room, for the
@@ -237,7 +213,7 @@ def slow_commitment(state: State, starts: dict[int, int], counts: dict[int, floa
 def commitment_counts(seed: int) -> int:
     """No list plan is better where the price of commitment counts too. Returns how many passes were looked at."""
     passes, price = 0, 0.7
-    for state, plan in watched(seed, Planner("af", decodes=20, starve_s=None, commit=price)):
+    for state, plan in watched(seed, Planner("af", decodes=20, long_s=None, commit=price)):
         waiting = state.waiting.tolist()
         if len(waiting) > 8 or not any(state.size[job] <= state.free for job in waiting):
             continue
@@ -262,10 +238,8 @@ def test_the_price_of_commitment_counts() -> None:
 
 def long_waits_count(seed: int) -> int:
     """No list plan is better where a long wait counts more than its seconds, and in AWF wide jobs more than theirs."""
-    passes, strain, long_s, wide = 0, 0.4, 30, 0.5
-    for state, plan in watched(
-        seed, Planner("awf", decodes=20, starve_s=None, strain=strain, long_s=long_s, wide=wide)
-    ):
+    passes, long_s, wide = 0, 40, 0.5
+    for state, plan in watched(seed, Planner("awf", decodes=20, long_s=long_s, wide=wide)):
         waiting = state.waiting.tolist()
         if len(waiting) > 20:
             continue
@@ -274,7 +248,7 @@ def long_waits_count(seed: int) -> int:
             total = 0.0
             for job, at in starts.items():
                 wait, d, size = at - int(state.submit[job]), int(state.estimate[job]), int(state.size[job])
-                total += d * size ** (1 + wide) * (wait + strain * long_s * (wait / long_s) ** 4 + d)
+                total += d * size ** (1 + wide) * (wait + long_s * (wait / long_s) ** 4 + d)
             return total
 
         no_list_is_better(state, plan, value, 1e-12)
@@ -295,7 +269,7 @@ def promises_are_kept_as_well_as_by_lists(seed: int) -> int:
     workload = workload_of(with_deadlines(rng, jobs), capacity)
     seen: list[tuple[State, Plan]] = []
     Stepper(
-        workload, Cluster(capacity[0]), Planner("af", 0, starve_s=None, patient=patient), np.array(workload.limit),
+        workload, Cluster(capacity[0]), Planner("af", 0, long_s=None, patient=patient), np.array(workload.limit),
         see=lambda state, plan: seen.append((state, plan)),
     ).advance()  # fmt: skip
     for state, plan in seen:
@@ -352,10 +326,9 @@ def test_powers_and_the_least_cost() -> None:
         floats = np.zeros((FLOAT_ROWS, TERMS + 1))
         floats[SCALE, :TERMS] = [rng.choice([0.0, 0.0, rng.random()]) for _ in range(TERMS)]
         floats[SCALE, SPAN] = 0.0  # not a cost of one job
-        floats[SCALE, LATE] *= 1e6
         floats[SCALE, PASF] *= 1e-9
         floats[RHO, 0] = rng.uniform(0, 2e5)
-        rule = Planner("p2sf", starve_s=rng.choice([None, 10**5]), strain=rng.choice([0.0, 0.1]), long_s=10**5).rule()
+        rule = Planner("p2sf", long_s=rng.choice([None, 10**5])).rule()
         rule = rule._replace(space=rule.space._replace(floats=floats))
         size = rng.randrange(1, 100)
         low = least(rule, size, d, float(q))
@@ -369,20 +342,20 @@ def test_each_term_of_a_cost_is_what_its_formula_says() -> None:
     """One term at a time, of weight 1."""
     rng = random.Random(6)
     for _ in range(40):
-        q, d, size, starve_s = rng.randrange(100), rng.randrange(1, 100), rng.randrange(1, 9), rng.randrange(1, 500)
+        q, d, size = rng.randrange(100), rng.randrange(1, 100), rng.randrange(1, 9)
         level, rho = rng.randrange(4), rng.uniform(0, 100)
         over, under = (((q + d) ** m - q**m) / m for m in (level + 2, level + 1))
-        strain, long_s = rng.choice((0.0, 0.3)), rng.randrange(1, 90)
-        counts = q + strain * long_s * (q / long_s) ** 4
+        long_s = rng.choice((None, rng.randrange(1, 90)))
+        counts = q + (long_s * (q / long_s) ** 4 if long_s else 0)
         f = counts + d
         wanted = {
-            AF: f, AWF: 1.5 * size * d * f, BSLD: max(1, f / max(d, 10)), WAIT: counts / 2, LATE: (q / starve_s) ** 4,
+            AF: f, AWF: 1.5 * size * d * f, BSLD: max(1, f / max(d, 10)), WAIT: counts / 2,
             PASF: size * (level + 1) * (over - rho * under),
         }  # fmt: skip
         for term, value in wanted.items():
             floats = np.zeros((FLOAT_ROWS, TERMS + 1))
             floats[SCALE, term], floats[RHO, 0] = 1.0, rho
-            rule = Planner(f"pasf:{level}", starve_s=starve_s, strain=strain, long_s=long_s).rule()
+            rule = Planner(f"pasf:{level}", long_s=long_s).rule()
             rule = rule._replace(space=rule.space._replace(floats=floats))
             assert cost_at(rule, size, d, float(q)) == pytest.approx(value, rel=1e-9), term
 
@@ -402,12 +375,12 @@ def test_objectives_are_the_metrics() -> None:
 def test_names_and_settings() -> None:
     made = policy("plan:objective=af+0.5*p2sf,decodes=50,window=20,foresight=4,starve=2d,ms=20,hot=1,cold=0.1")
     assert made == Planner("af+0.5*p2sf", 50, 20, 4, 172_800, 20.0, 1.0, 0.1, name=made.name)
-    assert policy("plan-bsld") == Planner("bsld+0.1*p2sf", foresight=4, name="plan-bsld")
-    assert policy("plan-p2sf") == Planner("p2sf", foresight=4, starve_s=None, name="plan-p2sf")
-    assert policy("plan-af:starve=none").starve_s is None  # type: ignore[attr-defined]
-    assert policy("plan-af") == Planner("af+0.1*p2sf", starve_s=4 * 86400, name="plan-af")
+    assert policy("plan-bsld") == Planner("bsld", foresight=4, long_s=2 * 86400, commit=0.5, name="plan-bsld")
+    assert policy("plan-p2sf") == Planner("p2sf", 200, foresight=4, name="plan-p2sf")
+    assert policy("plan-af:long=none").long_s is None  # type: ignore[attr-defined]
+    assert policy("plan-af") == Planner("af", long_s=8 * 86400, name="plan-af")
     weights, level = terms(parse("2*af+bsld+af+0.5*pasf:3+wait+3*makespan"))
-    assert (weights.tolist(), level) == ([3.0, 0.0, 1.0, 0.5, 1.0, 3.0, 0.0], 3)
+    assert (weights.tolist(), level) == ([3.0, 0.0, 1.0, 0.5, 1.0, 3.0], 3)
     for text, says in {
         "plan:objective=waits": "no objective 'waits'; choose from af, awf, bsld, p2sf",
         "plan:objective=0*af": "the weight '0' is not a number above 0",
@@ -430,7 +403,7 @@ def test_a_long_queue_is_planned_as_a_whole() -> None:
     """With a window of three, all waiting jobs together are still arranged no worse than by any list."""
     better = 0
     for seed in range(25):
-        for state, plan in watched(seed, Planner("awf", decodes=40, window=3, starve_s=None)):
+        for state, plan in watched(seed, Planner("awf", decodes=40, window=3, long_s=None)):
             if len(state.waiting) <= 3:
                 continue
             got = slow.value("awf", state, starts_of(state, plan))

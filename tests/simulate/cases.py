@@ -315,9 +315,11 @@ def _policy(rng: random.Random, kind: str) -> str:
 
 @cache
 def _of_kind() -> Mapping[str, Sequence[str]]:
-    """The names of each kind of policy."""
+    """The names of each kind of policy; one that chooses on the way decides otherwise event by event."""
     found: dict[str, list[str]] = {}
     for name, one in named().items():
+        if one.choices:
+            continue
         found.setdefault(type(one).__name__, []).append(name)
     return found
 

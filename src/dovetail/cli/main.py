@@ -23,6 +23,7 @@ from dovetail.cli import (
     report,
     screen,
     study,
+    tune,
     warm,
     workload,
 )
@@ -43,6 +44,7 @@ app.command("demo")(demo.demo_command)
 app.command("replay", cls=screen.Grouped)(replay.replay_command)
 app.command("compare", cls=screen.Grouped)(compare.compare_command)
 app.command("report")(report.report_command)
+app.command("tune", cls=screen.Grouped)(tune.tune_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.command("warm")(warm.warm_command)

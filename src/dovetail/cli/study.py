@@ -28,6 +28,12 @@ File = Annotated[Path, typer.Argument(metavar="STUDY", help="The study, a TOML f
 Where = Annotated[
     Path | None, typer.Option("--store", metavar="FOLDER", help="Where runs are kept; default: beside the study.")
 ]
+On = Annotated[
+    str, typer.Option("--on", metavar="ENGINE", help="local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h.")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, max=100_000, help="Processes at once; default: this machine's cores, Slurm 8.")
+]
 _SHOWN = 20
 
 
@@ -53,13 +59,8 @@ def plan_command(path: File, store: Where = None, as_json: Json = False) -> None
 def run_command(
     path: File,
     store: Where = None,
-    on: Annotated[
-        str,
-        typer.Option("--on", metavar="ENGINE", help="local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h."),
-    ] = "local",
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="Processes at once; default: this machine's cores, Slurm 8.")
-    ] = None,
+    on: On = "local",
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Run the cells of a study that are missing from its store. Stop it at any moment and run it again."""

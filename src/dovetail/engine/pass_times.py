@@ -67,6 +67,8 @@ def timed_replay(
         watch = _Watched(policy)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)
         return schedule, _times(watch.ns, watch.searched, lambda: None)
+    if policy.choices:
+        raise SettingError(f"{policy.name}: passes are timed of one planner, not of one that chooses among several")
     if policy.user_keys:
         raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
     estimator = checked(workload, cluster, policy, estimate, feedback=feedback)

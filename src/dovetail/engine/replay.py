@@ -16,6 +16,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.energy.site import Site
+from dovetail.engine.choosing import Choosing
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
 from dovetail.engine.saved import Saved
@@ -80,8 +81,12 @@ def replay(
     )  # fmt: skip
     if policy.from_record:
         return _recorded(workload, cluster, policy, estimate, seed)
-    rule = policy.rule(Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds)))
+    asked = Asked(every_s, estimator.bounded, estimator.asked, keep_promises, seed, bool(cluster.kinds))
+    rule = policy.rule(asked)
     if rule is not None and not (event_by_event or policy.timed or charge_decisions):
+        if policy.choices:  # room for the most that any of them foresees
+            most = max(one.rule(asked).common.foresight for one in policy.choices.among)
+            rule = rule._replace(common=rule.common._replace(foresight=most))
         whole = new_replay(workload, cluster, rule, estimator.learner, feedback=feedback, place=policy.place)
         whole.on_news = estimator.told
         if policy.shorter:
@@ -95,7 +100,9 @@ def replay(
             learned = (whole.learner, whole.run.keys)
             saved = Saved(Path(keep), [workload.digest(), *map(repr, told)], learned)
             whole = saved.gone_on(whole)
-        _advance(whole, workload, progress, saved)
+        first = int(workload.submit[0]) if len(workload) else 0
+        engine = Choosing(whole, policy.choices, asked, first) if policy.choices else whole
+        _advance(engine, workload, progress, saved)
         return finished(whole, workload, cluster, policy, estimate, seed)
     if keep is not None:
         raise SettingError(_NOT_KEPT.format("a replay that is asked event by event"))
@@ -154,6 +161,11 @@ def ready(
         raise SettingError("decisions that take time: what starts later than was decided may have left the queue")
     if keep and (not policy.compiled or policy.timed or charge_decisions):
         raise SettingError(_NOT_KEPT.format(f"{policy.name}, which is asked event by event,"))
+    if policy.choices and (feedback or estimator.asked or keep or not workload.comes_and_stays):
+        raise SettingError(
+            f"{policy.name} tries its choices on copies of the replay: it goes with no feedback, no jobs that come"
+            " later or leave, no predictor of your own, and no --keep"
+        )
     if keep and (estimator.asked or (policy.user_keys and not policy.static_keys)):
         raise SettingError(_NOT_KEPT.format("a predictor or an order that is asked on the way"))
     if policy.from_record and feedback:
@@ -327,7 +339,7 @@ def _check_nodes(workload: Workload, cluster: Cluster) -> None:
 
 
 def _advance(
-    engine: Replay | Stepper, workload: Workload, progress: Progress | None, saved: Saved | None = None
+    engine: Replay | Stepper | Choosing, workload: Workload, progress: Progress | None, saved: Saved | None = None
 ) -> None:
     """Run to the end, stopping on the way only to say how far it is, and to write that down."""
     if (progress is not None or saved is not None) and len(workload):
@@ -344,7 +356,7 @@ def _advance(
         progress(len(workload))
 
 
-def _advance_to(engine: Replay | Stepper, until: int, saved: Saved | None) -> None:
+def _advance_to(engine: Replay | Stepper | Choosing, until: int, saved: Saved | None) -> None:
     """Go on up to an instant; where it is written down, in steps of a few seconds of work."""
     if saved is None or not isinstance(engine, Replay):
         engine.advance(until)

@@ -14,6 +14,7 @@ EXAMPLES: Final = {
     "dbf": "`dbf`",
     "plan-af": "planners: `plan-af`, `-awf`, `-bsld`, `-p2sf`",
     "plan-deadline": "`plan-deadline`",
+    "plan-auto": "`plan-auto`",
     "offline-af": "`offline-af`, ...",
     "thrift": "`thrift`",
     "plan:objective=cost": "`plan:objective=cost`, `carbon`, `profit`",
@@ -47,6 +48,7 @@ _PAST: Final = "is what the log says happened, which does not change"
 _NONE: Final = "looks at no deadline"
 _PROMISES: Final = "has promised what a state does not say in full: it goes on from its own plans only"
 _SITE: Final = "knows what the jobs of its workload draw, and not those of a state"
+_TRIES: Final = "tries its choices on copies of a replay, from what is known by then"
 _NO_FORK: Final = "is asked event by event: no copy of its replay can be gone on with"
 
 
@@ -67,7 +69,9 @@ def abilities(of: Policy) -> dict[str, Ability]:
     found["processors"] = Ability(not only, only)
     found["deadlines"] = Ability(of.keeps_deadlines, "" if of.keeps_deadlines else _NONE)
     told = _PAST if of.from_record else _TOLD if of.clairvoyant else ""
-    found["predictors"] = found["feedback"] = Ability(not told, told)
+    found["predictors"] = Ability(not told, told)
+    told = told or (_TRIES if of.choices else "")
+    found["feedback"] = Ability(not told, told)
     found["state"] = Ability(not of.from_record, _PAST if of.from_record else "")
     fork = "" if of.goes_on else _PROMISES if of.keeps_promises else told or (_SITE if of.needs_site else _NO_FORK)
     found["fork"] = Ability(not fork, fork)

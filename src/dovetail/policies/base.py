@@ -101,6 +101,19 @@ class Asked(NamedTuple):
 AS_USUAL: Final = Asked()
 
 
+class Choices(NamedTuple):
+    """Policies of which one decides, chosen anew in a replay of what it has seen."""
+
+    among: tuple[Policy, ...]
+    goal: str
+    """What is to be good: af, awf or bsld."""
+    every_s: int
+    look: int
+    """How many of the last intervals count."""
+    trial: int
+    """Plans tried in one pass of a trial."""
+
+
 class Policy(ABC):
     """Decides what starts now. A pure function of the state and its seed: it keeps nothing between calls.
 
@@ -173,6 +186,11 @@ class Policy(ABC):
     def deciders(self) -> tuple[Policy, ...]:
         """Those that may have to decide: itself, unless it hands decisions on."""
         return (self,)
+
+    @declared
+    def choices(self) -> Choices | None:
+        """Those of which one decides, chosen anew on the way; None: it decides itself."""
+        return None
 
     @declared
     def forks(self) -> bool:

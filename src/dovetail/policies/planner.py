@@ -46,10 +46,10 @@ from dovetail.policies.energy_planner import MONEY
 from dovetail.units import DAY_S, MOST_SECONDS
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {
-    "af": {"objective": "af+0.1*p2sf"},
-    "awf": {"objective": "awf+0.1*p2sf"},
-    "bsld": {"objective": "bsld+0.1*p2sf", "foresight": 4},
-    "p2sf": {"objective": "p2sf", "foresight": 4, "starve_s": None},
+    "af": {"objective": "af"},
+    "awf": {"objective": "awf", "wide": 0.2, "decodes": 200},
+    "bsld": {"objective": "bsld", "foresight": 4, "long_s": 2 * DAY_S, "commit": 0.5},
+    "p2sf": {"objective": "p2sf", "foresight": 4, "decodes": 200},
 }
 """Metrics that have a planner of their own, plan-af and so on, and its settings where they are not the general ones
 (docs/planner.md says why)."""
@@ -71,31 +71,38 @@ class Planner(RulePolicy):
     tried; `ms` one in milliseconds instead, for live use. `window` jobs are arranged; what waits beyond them is placed
     after, by a list order. `depth`: only so many jobs, the first in order of arrival, are in the plan; those behind
     start where they fit beside it. `foresight` jobs that may come, copies of the last that came, are planned for and
-    never started. `starve_s` bounds how long a job may be passed over: the nearer a wait comes to it the more it
-    counts, and from then on the job comes first, in order of arrival; None: no bound. `hot` and `cold` are the
-    temperatures of the annealing, in mean costs of a job.
+    never started. A wait counts more than its seconds in AF, AWF, BSLD and `wait`, one of `long_s` twice and others by
+    the fourth power; None: none does. `starve_s` bounds how long a job may be passed over: from then on it comes first,
+    in order of arrival; None: no bound. In AWF, the area of a job counts times its size to the power `wide`. `commit`
+    is the price of commitment: what jobs like the last that came, at their rate, would wait for what a plan starts;
+    what is only planned can give way to them. `hot` and `cold` are the temperatures of the annealing, in mean costs of
+    a job.
 
     With `patient`, promises are kept: deadlines that were accepted, and that any other job starts no later than it was
-    first planned to. A job with an accepted deadline weighs `patient` in the objective, and the bound on waits is a
-    cost and no more. None: nothing is promised, and deadlines are not looked at.
+    first planned to. A job with an accepted deadline weighs `patient` in the objective. None: nothing is promised, and
+    deadlines are not looked at.
 
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
 
     objective: str = setting("af", "what a plan minimises, with estimates for run times", OBJECTIVE)
-    decodes: int = setting(200, "plans tried in one pass", DECODES)
-    window: int = setting(100, "jobs that are arranged; the others are placed behind", WINDOW)
+    decodes: int = setting(100, "plans tried in one pass", DECODES)
+    window: int = setting(50, "jobs that are arranged; the others are placed behind", WINDOW)
     foresight: int = setting(0, "jobs that may come, planned for and never started", whole(0, MOST_FORESIGHT, "jobs"))
     starve_s: int | None = setting(
-        4 * DAY_S, "the longest that a job may be passed over", duration(0, MOST_SECONDS), optional=True
+        None, "the longest that a job may be passed over", duration(0, MOST_SECONDS), optional=True
     )
     ms: float | None = setting(None, "a budget in milliseconds in place of decodes", number(0, 3_600_000, above=True))
     hot: float = setting(HOT, "temperature at the start of the annealing, in mean costs of a job", HEAT)
     cold: float = setting(COLD, "temperature at its end", HEAT)
     patient: float | None = setting(None, "what a job with an accepted deadline counts; keeps promises", number(0, 1))
     depth: int | str = depth_setting()
-    strain: float = setting(0.0, "a wait of `long` counts as longer by this part of it", number(0, 1e6))
-    long_s: int = setting(4 * DAY_S, "what a long wait is", duration(1, MOST_SECONDS))
+    long_s: int | None = setting(
+        8 * DAY_S,
+        "a wait of this length counts twice; none: none does",
+        duration(1, MOST_SECONDS),
+        optional=True,
+    )
     wide: float = setting(0.0, "in AWF, a job's area counts times its size to this power", number(-2, 2))
     commit: float = setting(0.0, "what jobs that may come count that would wait for what starts", number(0, 1e6))
     place: str = place_setting()
@@ -164,7 +171,7 @@ class Planner(RulePolicy):
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=asked.every_s,
             stop_for_news=asked.stop_for_news, seed=asked.seed, patient=-1.0 if self.patient is None else self.patient,
             depth=counted(self.depth), groups_above=GROUPS_ABOVE if groups else NEVER,
-            strain=self.strain, long_s=self.long_s, wide=self.wide, commit=self.commit,
+            long_s=self.long_s, wide=self.wide, commit=self.commit,
         )  # fmt: skip
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:

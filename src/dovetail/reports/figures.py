@@ -164,7 +164,7 @@ def _matrix(case: Case, name: str) -> Picture:
 
 
 def _front(case: Case, name: str) -> Picture:
-    x, y = tradeoff_figures.AXES
+    x, y = case.axes
     title = f"{metric_of(x).head} against {metric_of(y).head}"
     caption = (
         "Each mark is a policy, by the values in the table; down and to the left is better. The line joins the"
@@ -179,7 +179,7 @@ def _front(case: Case, name: str) -> Picture:
         Key("beaten in both", Stroke(GREY, (), "o"), hollow=True),
     )
     drawn = svg(tradeoff_figures.front_figure(case), name, title)
-    return Picture(title, caption + _left_out(case), drawn, key, wide=True, expert=True)
+    return Picture(title, caption + _left_out(case), drawn, key, wide=True, expert=case.axes == Case.axes)
 
 
 def _left_out(case: Case) -> str:

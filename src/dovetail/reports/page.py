@@ -88,7 +88,7 @@ def render(content: Content) -> str:
     return page.render(
         title=named(content.title, 200),
         told=summary(content),
-        overview=overview(cases) if len(cases) > 1 else [],
+        overview=overview(cases) if len(cases) > 1 and not content.sentences else [],
         sections=[_section(at, case) for at, case in enumerate(cases, 1)],
         gantt=gantt,
         columns=[c for c in METRICS if any(c.key in entry.metrics for case in cases for entry in case.entries)],

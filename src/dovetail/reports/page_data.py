@@ -99,6 +99,8 @@ class Case:
     """Reads the schedule of the baseline with the limits as estimates; None where there is none, or this is it."""
     nodes: int = 0
     """How many nodes the processors are on; 0 where they are only counted."""
+    axes: tuple[str, str] = ("af_s", "p2sf_s")
+    """The two metrics of its front: what users feel on average, and how unevenly."""
 
     @property
     def title(self) -> str:
@@ -186,6 +188,8 @@ class Content:
     """The command that makes this page again."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what was left out, what failed, which code made the runs."""
+    sentences: tuple[str, ...] = ()
+    """What it says first, in place of what the numbers say by themselves."""
     thanks: tuple[str, ...] = ()
     """Whom the logs ask to acknowledge."""
     provenance: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from dovetail.metrics.comparison import Comparison
 from dovetail.reports.columns import change, named, scale
 from dovetail.reports.page_data import Case, Content, Entry
 from dovetail.reports.tables import judged, moved, paired
-from dovetail.units import duration
+from dovetail.units import duration, printable
 
 MOST_POLICIES: Final = 4
 """Policies that get a sentence of their own; the tables have all."""
@@ -52,7 +52,10 @@ def summary(content: Content) -> Told:
     cases = [case for case in content.cases if case.entries]
     if not cases:
         return Told((), "There is nothing to show: no case has a policy that was replayed.", ())
-    if len(cases) > 1:
+    found: Iterable[str]
+    if content.sentences:
+        found = [printable(sentence, 2_000) for sentence in content.sentences]
+    elif len(cases) > 1:
         found = _of_many(cases)
     elif len(cases[0].entries) == 1:
         found = _of_one_policy(cases[0])

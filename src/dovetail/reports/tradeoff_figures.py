@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-AXES: Final = ("af_s", "p2sf_s")
-"""The two metrics of the front: what users feel on average, and how unevenly."""
 FEWEST: Final = 3
 """Fewer policies have no front."""
 MOST_NAMED: Final = 17
@@ -70,7 +68,9 @@ def relative(case: Case, at: int, key: str) -> float:
 
 def front(case: Case) -> list[Point]:
     """All policies that have both metrics; none if they are too few to speak of a front."""
-    found = [(at, relative(case, at, AXES[0]), relative(case, at, AXES[1])) for at in range(len(case.entries))]
+    found = [
+        (at, relative(case, at, case.axes[0]), relative(case, at, case.axes[1])) for at in range(len(case.entries))
+    ]
     known = [(at, x, y) for at, x, y in found if isfinite(x) and isfinite(y)]
     if len(known) < FEWEST:
         return []
@@ -92,8 +92,8 @@ def front_figure(case: Case) -> Figure:
     ax.axhline(1, color=INK, linewidth=0.6, zorder=1)
     ax.plot(*zip(*_corners(points), strict=True), color=BETTER, linewidth=1.2, zorder=2)
     _percent_of_baseline(ax)
-    ax.set_xlabel(f"{metric_of(AXES[0]).head}, in percent of the baseline's (less is better)")
-    ax.set_title(f"{metric_of(AXES[1]).head}, in percent of the baseline's (less is better)")
+    ax.set_xlabel(f"{metric_of(case.axes[0]).head}, in percent of the baseline's (less is better)")
+    ax.set_title(f"{metric_of(case.axes[1]).head}, in percent of the baseline's (less is better)")
     _marks(ax, points)
     made.draw_without_rendering()  # now the axes have their place, and names can look for theirs
     made.set_layout_engine("none")
@@ -144,7 +144,7 @@ def _names(ax: Axes, case: Case, points: Sequence[Point]) -> None:
     lines += [Box(x, inside.low, x, inside.high), Box(inside.left, y, inside.right, y)]
     for at in _first_named(points):
         point, mark = points[at], marks[at]
-        text = texts[point.entry] + (" (baseline)" if point.entry == 0 else "") + _beyond(ax, point)
+        text = texts[point.entry] + (" (baseline)" if point.entry == 0 else "") + _beyond(ax, case, point)
         size = _size(made, text, renderer)
         if (box := _free_place(mark, size, inside, taken, lines, unit)) is not None:
             taken.append(box)
@@ -167,10 +167,10 @@ def _first_named(points: Sequence[Point]) -> list[int]:
     return order[:MOST_NAMED]
 
 
-def _beyond(ax: Axes, point: Point) -> str:
+def _beyond(ax: Axes, case: Case, point: Point) -> str:
     """The values of a point that is drawn at the edge."""
     x, y = _shown(ax, point)
-    pairs = ((point.x > x, AXES[0], point.x), (point.y > y, AXES[1], point.y))
+    pairs = ((point.x > x, case.axes[0], point.x), (point.y > y, case.axes[1], point.y))
     said = [f"{metric_of(key).head} {of_baseline(value)}" for is_beyond, key, value in pairs if is_beyond]
     return f": {', '.join(said)}" if said else ""
 

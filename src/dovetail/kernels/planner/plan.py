@@ -107,9 +107,8 @@ class PlanRule(NamedTuple):
     groups_above: int
     """Where more jobs wait than this, alike jobs that came one behind the other in one moment are planned as a group:
     those of them that could start now, and one more."""
-    strain: float
-    """A wait of `long_s` counts as if it were longer by this part; others by the fourth power of theirs."""
     long_s: float
+    """A wait of this length counts twice its seconds, others more by the fourth power of theirs; infinite: none do."""
     wide: float
     """In AWF, the area of a job counts times its size to this power."""
     commit: float

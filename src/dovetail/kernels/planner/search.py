@@ -42,9 +42,9 @@ price = seam("price")
 STRIDE = 8
 """Positions between two snapshots of the plan."""
 
-# Terms of an objective. LATE: waiting beyond the bound on it.
-AF, AWF, BSLD, PASF, WAIT, SPAN, LATE = range(7)
-TERMS = 7
+# Terms of an objective.
+AF, AWF, BSLD, PASF, WAIT, SPAN = range(6)
+TERMS = 6
 BOUND_S = 10.0
 """Run times below count as so long in the bounded slowdown."""
 
@@ -157,17 +157,10 @@ def powers(f: float, q: float, m: int) -> float:
 
 
 @inner
-def _late(wait: float, starve_s: int) -> float:
-    """How much a wait strains the bound on it: 1 where it is reached, little long before."""
-    share = wait / float(max(starve_s, 1))
-    return share * share * share * share
-
-
-@inner
 def strained(rule: Any, wait: float) -> float:
     """What a wait counts: a long one more than its seconds."""
     share = wait / rule.long_s
-    return wait + rule.strain * rule.long_s * share * share * share * share
+    return wait * (1.0 + share * share * share)
 
 
 @inner
@@ -180,8 +173,6 @@ def cost(rule: Any, size: int, estimate: int, wait: float, weight: float, wide: 
     total = scale[AF] * f + scale[AWF] * wide * area * f + scale[WAIT] * weight * counts
     if scale[BSLD] != 0.0:
         total += scale[BSLD] * max(1.0, f / max(d, BOUND_S))
-    if scale[LATE] != 0.0:
-        total += scale[LATE] * _late(wait, rule.common.starve_s)
     if scale[PASF] != 0.0:
         f, level = wait + d, rule.level
         over = (level + 1.0) / (level + 2.0) * powers(f, wait, level + 2)
@@ -245,7 +236,6 @@ def _measure(rule: Any, run: Run, n: int, order: Ints, at: Ints) -> None:
         sums[AWF] += space.floats[WIDE, local] * area * (counts + d)
         sums[BSLD] += part * max(1.0, (counts + d) / max(d, BOUND_S))
         sums[WAIT] += part * space.floats[WEIGHT, local] * counts
-        sums[LATE] += part * _late(q, rule.common.starve_s)
         sums[SPAN] = max(sums[SPAN], float(at[i]) + d)
         first = min(first, space.ints[CAME, local])
         if rule.weights[PASF] != 0.0:
@@ -556,7 +546,6 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
                 floats[UNIT, t] = rule.weights[t] / floats[SUMS, t] if floats[SUMS, t] > 0.0 else 0.0
             if rule.weights[PASF] != 0.0:
                 floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
-            floats[UNIT, LATE] = rule.weights[LATE]
             if rule.commit > 0.0:
                 _commitments(rule, cap, run, now)
         found = _whole(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT])

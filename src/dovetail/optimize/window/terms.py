@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -12,15 +13,13 @@ from dovetail.kernels.passes.lists import ALL
 from dovetail.kernels.passes.order import FCFS
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.plan import PlanRule
-from dovetail.kernels.planner.search import AF, AWF, BOUND_S, BSLD, LATE, PASF, SPAN, TERMS, WAIT, no_space
+from dovetail.kernels.planner.search import AF, AWF, BOUND_S, BSLD, PASF, SPAN, TERMS, WAIT, no_space
 from dovetail.names import number, whole
 from dovetail.optimize.window.objective import Af, Awf, Bsld, Makespan, Objective, Pasf, Sum, Wait
 
 HOT: Final = 0.1
 COLD: Final = 0.001
 """Temperatures of the annealing at its start and end, in mean costs of a job above its least."""
-LATE_WEIGHT: Final = 0.03
-"""What a job that has waited as long as it may costs, in values of the objective under FCFS."""
 MOST_LEVEL: Final = 16
 MOST_WINDOW: Final = 10_000
 """Jobs."""
@@ -59,16 +58,14 @@ def check_heat(hot: float, cold: float) -> None:
 def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,
-    seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER, strain: float = 0.0,
-    long_s: float = 1.0, wide: float = 0.0, commit: float = 0.0,
+    seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER,
+    long_s: float | None = None, wide: float = 0.0, commit: float = 0.0,
 ) -> PlanRule:  # fmt: skip
     """The rule of a planner, without its working space."""
     weights, level = terms(objective)
-    if starve_s is not None:
-        weights[LATE] = LATE_WEIGHT * weights.sum()
     starve = NEVER - 1 if starve_s is None else starve_s  # below NEVER: the queue is kept in order of arrival
     common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight, groups_above < NEVER, NEVER)
     return PlanRule(
         common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), depth, groups_above,
-        float(strain), float(long_s), float(wide), float(commit), weights, no_space(),
+        inf if long_s is None else float(long_s), float(wide), float(commit), weights, no_space(),
     )  # fmt: skip

@@ -1,0 +1,267 @@
+"""Which policy suits a cluster: candidates are tried on its past, and the choice is judged on what came after.
+
+The past is the first half of the log, of which a few stretches are replayed. After one, two and four of them the worse
+half of the candidates is left out (successive halving); who is left is replayed on all. The second half of the log
+chooses nothing: it says what the choice is worth.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, fsum, inf, isnan, log
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from dovetail.errors import SettingError
+from dovetail.files import beside, folder
+from dovetail.metrics.catalog import metric_of
+from dovetail.model.workload import Workload
+from dovetail.names import unknown
+from dovetail.policies.auto import CANDIDATES, written
+from dovetail.reports.columns import percent
+from dovetail.reports.page_data import Case, Content
+from dovetail.studies.cases import content
+from dovetail.studies.executors import Engine
+from dovetail.studies.runner import prepare, run_missing
+from dovetail.studies.store import Store
+from dovetail.studies.task import Task
+from dovetail.units import DAY_S, duration, parse_duration
+
+GOALS: Final = {"af": "af_s", "awf": "awf_s", "bsld": "bsld", "p2sf": "p2sf_s"}
+"""What may be asked to be good, and its metric."""
+BASE: Final = "easy"
+"""What others are compared with."""
+USUAL: Final = "list-reg"
+"""Whose longest wait those of others are multiples of."""
+LISTS: Final = (BASE, USUAL, "easy-sjbf", "easy-safbf", "list-sjf", "list-saf", "list-laf", "list-spf", "conservative")
+STRETCHES: Final = 8
+"""Of the past, that are replayed: a power of two."""
+FEWEST: Final = 4
+"""Candidates that are left, at least, to be tried on all of them."""
+LONGEST_S: Final = 30 * DAY_S
+"""A stretch is no longer than this."""
+SHORTEST_S: Final = DAY_S
+FILE: Final = "tune.toml"
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """How a candidate did on the past."""
+
+    policy: str
+    stretches: int
+    """On how many it was tried."""
+    change: float
+    """Of the metric against that of `easy`: the geometric mean over the stretches, less 1."""
+    longest: float
+    """Its longest wait, as a multiple of that of `list-reg`."""
+    unfair: float
+    """Change of P2SF, as `change`."""
+    cpu_s: float
+    """Of one stretch."""
+    allowed: bool
+    """No job waits longer than was asked."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What suits a cluster, and how sure that is."""
+
+    goal: str
+    tried: tuple[Tried, ...]
+    """The best first; those that let jobs wait too long last."""
+    best_in: int
+    """In how many of the stretches none of those that were tried on all is better."""
+    page: Content
+    """What came after, then the past."""
+    cpu_s: float
+
+    @property
+    def choice(self) -> str:
+        """The policy that suits."""
+        return self.tried[0].policy
+
+    @property
+    def after(self) -> Case:
+        """What came after the past that chose."""
+        return self.page.cases[0]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in words."""
+        metric, after = metric_of(GOALS[self.goal]), {entry.policy: entry for entry in self.after.entries}
+        best, many = self.tried[0], self.tried[0].stretches
+        if not best.allowed:
+            return (f"No candidate keeps waits as short as was asked: {best.policy} is the best of those tried.",)
+        said = [f"{best.policy} suits best: on {many} stretches of the past, {metric.head} is {percent(best.change)}"
+                f" against {BASE}, and in {self.best_in} of them no other candidate is better."]  # fmt: skip
+        own, base, usual = after[best.policy], after[BASE], after[USUAL]
+        if best.policy != BASE:
+            change, seen = own.metrics[metric.key] / base.metrics[metric.key] - 1, own.versus.get(metric.key)
+            sure = "; there are too few weeks to say how sure that is"
+            if seen is not None and not isnan(seen.low):
+                sure = f"; the mean over {seen.pairs} weeks changes by {percent(seen.low)} to {percent(seen.high)}"
+            said.append(f"On the half of the log that chose nothing it is {percent(change)}{sure}.")
+        wait, usual_s = own.metrics["max_wait_s"], usual.metrics["max_wait_s"]
+        times = f", {wait / usual_s:.2f} times that of {USUAL}" if usual_s else ""
+        return (*said, f"The longest wait there is {duration(round(wait))}{times}.")
+
+
+def candidates(goal: str) -> tuple[str, ...]:
+    """Lists, variants of EASY, and planners with their terms."""
+    own = [f"plan-{goal}{written(settings)}" for settings in CANDIDATES.get(goal, ({},))]
+    return tuple(dict.fromkeys((*LISTS, *own, *(f"plan-{one}" for one in GOALS))))
+
+
+def longest_wait(text: str) -> tuple[float, float]:
+    """How long a job may wait: a multiple of what it waits at most under `list-reg` (`2x`), and seconds (`5d`); one of
+    them is infinite. `none`: both."""
+    if text == "none":
+        return inf, inf
+    if many := re.fullmatch(r"(\d+(?:\.\d+)?)x", text):
+        return float(many[1]), inf
+    try:
+        return inf, float(parse_duration(text))
+    except ValueError:
+        raise SettingError(
+            f"longest wait {text!r}: write a multiple of that under {USUAL} (2x), a duration (5d), or none"
+        ) from None
+
+
+def write_study(
+    path: Path, trace: Mapping[str, Any], workload: Workload, policies: Sequence[str], estimate: str, seed: int
+) -> None:
+    """Write the study whose cells are tried. `trace`: the log as a study has it."""
+    first, last = int(workload.submit[0]), int(workload.submit[-1])
+    half = (last + 1 - first) // 2
+    length_s = min(LONGEST_S, half // STRETCHES)
+    if length_s < SHORTEST_S:
+        raise SettingError(
+            f"the log is too short: it must cover {2 * STRETCHES} days to be looked at in {STRETCHES} parts"
+        )
+    whole = half // length_s
+    wanted = [f"{length_s}s {number}" for number in _spread(whole, len(str((last + 1 - first) // length_s)))]
+    about: dict[str, Any] = {
+        "name": f"What suits {workload.name}", "policies": list(policies), "baseline": BASE, "estimates": [estimate],
+        "seeds": [seed], "spans": [f"each {length_s}s", f"{first + half}s..{last + 1}s"],
+    }  # fmt: skip
+    lines = [f"{key} = {_toml(value)}" for key, value in about.items()]
+    lines += ["", "[[traces]]", *(f"{key} = {_toml(value)}" for key, value in trace.items())]
+    lines += ["", "[[include]]", f"span = {_toml([*wanted, '*..*'])}", ""]
+    folder(path.parent)
+    with beside(path) as new:
+        new.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _toml(value: Any) -> str:
+    """A text, a number or a list of them, as TOML writes it."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _spread(whole: int, digits: int) -> list[str]:
+    """Which of the stretches of the past are replayed, evenly spread, as a study numbers them."""
+    return [f"{1 + k * whole // STRETCHES:0{digits}d}" for k in range(STRETCHES)]
+
+
+def tune(
+    store: Store,
+    goal: str,
+    longest: tuple[float, float],
+    engine: Engine,
+    say: Callable[[str], None],
+    shown: Callable[[Sequence[Task]], Any],
+) -> Tuned:
+    """Run what is missing of the study in the store's folder (`write_study`), round by round, and choose. `shown` is
+    told of each round, and gives who is to be told how far it is, as a context."""
+    if goal not in GOALS:
+        raise SettingError(unknown("goal", goal, GOALS))
+    path = store.path / FILE
+    study, tasks, costs = prepare(path, store, say)
+    by_span: dict[str, dict[str, Task]] = {}
+    for task in tasks:
+        by_span.setdefault(task.cell.span, {})[task.cell.policy] = task
+    past = [span for span in by_span if ".." not in span]
+    past = [past[k] for k in _halving(len(past))]
+    busiest = max(past, key=lambda span: _area(store.workload(by_span[span][BASE].workload_sha256)))
+    past = [busiest, *(span for span in past if span != busiest)]  # on an idle machine all are alike
+    after = next(span for span in by_span if ".." in span)
+
+    def run(spans: Iterable[str], policies: Iterable[str]) -> None:
+        wanted = [by_span[span][policy] for span in spans for policy in policies]
+        with shown(wanted) as tell:
+            outcome = run_missing(wanted, store, engine, costs, tell)
+        failed = {task.cell.policy: outcome.failed[task.name] for task in wanted if task.name in outcome.failed}
+        for name, why in failed.items():
+            if name in (BASE, USUAL):
+                raise SettingError(f"{name} failed: {why}")
+            say(f"{name} is left out: {why}")
+        left[:] = [name for name in left if name not in failed]
+
+    left, tried, used = list(study.policies), dict[str, Tried](), 1
+    while True:
+        run(past[:used], left)
+        rows = {row["run"]: row for row in store.frame().iter_rows(named=True)}
+        found = {name: [rows[by_span[span][name].name] for span in past[:used]] for name in left}
+        tried |= {name: _tried(name, goal, longest, found) for name in left}
+        left.sort(key=lambda name: _rank(tried[name]))
+        if used >= len(past):
+            break
+        last = _rank(tried[left[min(max(FEWEST, (len(left) + 1) // 2), len(left)) - 1]])
+        left = [name for name in left if _rank(tried[name]) <= last or name in (BASE, USUAL)]
+        used = min(2 * used, len(past))
+    out = sorted(
+        (one for one in tried.values() if one.policy not in left), key=lambda one: (-one.stretches, *_rank(one))
+    )
+    ranked = [*(tried[name] for name in left), *out]
+    best, key = left[0], GOALS[goal]
+    best_in = sum(found[best][k][key] <= min(found[one][k][key] for one in left) for k in range(len(past)))
+    judged = list(dict.fromkeys((BASE, USUAL, *left[:3])))
+    run([after], judged)
+    cells = [by_span[after][name] for name in judged] + [by_span[span][name] for span in past for name in left]
+    store.write_study(study, path.read_text(encoding="utf-8"), [task.name for task in cells])
+    page = content(store)
+    ran = store.frame({task.name for task in tasks})
+    details = ("the second half, which chose nothing", f"the past: {len(past)} stretches of the first half")
+    cases = [
+        replace(case, axes=(key, "max_wait_s"), detail=detail) for case, detail in zip(page.cases, details, strict=True)
+    ]
+    made = Tuned(goal, tuple(ranked), best_in, replace(page, cases=tuple(cases)), float(ran["cpu_s"].sum()))
+    return replace(made, page=replace(made.page, sentences=made.sentences))
+
+
+def _area(workload: Workload) -> float:
+    """Processor-seconds of all jobs."""
+    return float((workload.size.astype(np.float64) * workload.runtime).sum())
+
+
+def _halving(many: int) -> list[int]:
+    """An order of that many stretches whose beginnings are spread as evenly as can be: 0, 4, 2, 6, 1, 5, 3, 7."""
+    bits = max(many - 1, 1).bit_length()
+    turned = [int(f"{k:0{bits}b}"[::-1], 2) for k in range(1 << bits)]
+    return [k for k in turned if k < many]
+
+
+def _rank(one: Tried) -> tuple[bool, float]:
+    return (not one.allowed, one.change)
+
+
+def _tried(name: str, goal: str, longest: tuple[float, float], found: Mapping[str, Sequence[Row]]) -> Tried:
+    """How a candidate did, of its runs and those of the two that it is measured by."""
+
+    def change(key: str) -> float:
+        pairs = zip(found[name], found[BASE], strict=True)
+        ratios = [log(max(own[key], 1e-9) / max(base[key], 1e-9)) for own, base in pairs]
+        return exp(fsum(ratios) / len(ratios)) - 1
+
+    wait, usual = (max(row["max_wait_s"] for row in found[one]) for one in (name, USUAL))
+    times = wait / usual if usual > 0 else (inf if wait > 0 else 1.0)
+    complete = not any(row["jobs_unstarted"] for row in found[name])
+    allowed = complete and (name == USUAL or times <= longest[0]) and wait <= longest[1]
+    cpu_s = fsum(row["cpu_s"] for row in found[name]) / len(found[name])
+    return Tried(name, len(found[name]), change(GOALS[goal]), times, change("p2sf_s"), cpu_s, allowed)

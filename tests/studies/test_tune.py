@@ -1,0 +1,154 @@
+"""`dovetail tune`: the past chooses, what came after judges."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dovetail.errors import SettingError
+from dovetail.io.write import write
+from dovetail.model.workload import Step, Workload
+from dovetail.policies.registry import policy
+from dovetail.studies.executors import engine
+from dovetail.studies.store import Store
+from dovetail.studies.tune import (
+    BASE,
+    FILE,
+    GOALS,
+    STRETCHES,
+    USUAL,
+    Tuned,
+    candidates,
+    longest_wait,
+    tune,
+    write_study,
+)
+from dovetail.workloads.lublin import lublin
+
+NAMES = [BASE, USUAL, "list-sjf", "list-saf", "list-laf", "easy-sjbf"]
+
+
+def log(seed: int = 5, first_day: int = 0) -> Workload:
+    """Forty days of a busy machine."""
+    workload = lublin(2500, 32, seed=seed, load=0.9)
+    first, last = int(workload.submit[0]), int(workload.submit[-1])
+    submit = first_day * 86400 + first + (workload.submit - first) * (40 * 86400) // (last - first)
+    return workload.with_columns(Step("stretched"), submit=submit, size=np.minimum(2 * workload.size, 32))
+
+
+def tuned(folder: Path, workload: Workload, longest: tuple[float, float] = (inf, inf), goal: str = "af") -> Tuned:
+    folder.mkdir(exist_ok=True)
+    path = folder / "log.swf.gz"
+    write(workload, path)
+    store = Store(folder / "store")
+    write_study(store.path / FILE, {"path": str(path), "name": "log"}, workload, NAMES, "limit", 0)
+    return tune(store, goal, longest, engine("local", 1, store.path), print, lambda tasks: nullcontext(print_nothing))
+
+
+def print_nothing(standing: Any) -> None:
+    pass
+
+
+def test_candidates_are_policies() -> None:
+    for goal in GOALS:
+        names = candidates(goal)
+        assert {BASE, USUAL, f"plan-{goal}"} <= set(names)
+        assert len({repr(replace(policy(name), name="")) for name in names}) == len(names)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [("2x", (2, inf)), ("1.5x", (1.5, inf)), ("5d", (inf, 432_000)), ("none", (inf, inf))]
+)
+def test_how_long_a_job_may_wait(text: str, wanted: tuple[float, float]) -> None:
+    assert longest_wait(text) == wanted
+
+
+def test_how_long_a_job_may_wait_must_be_said_so() -> None:
+    with pytest.raises(SettingError, match="write a multiple"):
+        longest_wait("soon")
+
+
+def test_the_best_of_the_past_is_chosen(tmp_path: Path) -> None:
+    found = tuned(tmp_path, log())
+    rows = Store(tmp_path / "store").frame()
+    mean: dict[str, float] = {}
+    for name in NAMES:
+        own, base = (
+            {row["span"]: row["af_s"] for row in rows.iter_rows(named=True) if row["policy"] == one}
+            for one in (name, BASE)
+        )
+        past = [span for span in own if ".." not in span]
+        if len(past) == STRETCHES:
+            mean[name] = float(np.mean([np.log(own[span] / base[span]) for span in past]))
+    assert found.choice == min(mean, key=lambda name: mean[name]) != BASE
+    best = found.tried[0]
+    assert best.change == pytest.approx(np.exp(mean[best.policy]) - 1)
+    assert [entry.policy for entry in found.after.entries][:2] == [BASE, USUAL]
+    assert best.policy in [entry.policy for entry in found.after.entries]
+    assert {one.policy for one in found.tried} == set(NAMES)
+    ran = len(rows)
+    again = tuned(tmp_path, log())
+    assert (again.choice, len(Store(tmp_path / "store").frame())) == (found.choice, ran)  # nothing was run again
+
+
+def test_halves_are_of_the_log_whenever_it_begins(tmp_path: Path) -> None:
+    """Jobs of the past and of what came after, by day: none is in both, and the last is there."""
+    for day in (0, 30, 100):
+        workload = log(first_day=day)
+        found = tuned(tmp_path / f"{day}", workload)
+        store = Store(tmp_path / f"{day}" / "store")
+        after = store.workload(
+            next(row["workload_sha256"] for row in store.frame().iter_rows(named=True) if ".." in row["span"])
+        )
+        middle = (int(workload.submit[0]) + int(workload.submit[-1])) // 2
+        assert middle <= after.submit[0] < middle + 86400
+        assert after.submit[-1] == workload.submit[-1]
+        assert found.after.jobs == len(after)
+
+
+def test_ties_are_not_cut_by_the_order_of_names(tmp_path: Path) -> None:
+    """Where nobody waits at first, all are alike: none is left out for it."""
+    workload = log()
+    quiet = workload.submit < workload.submit[0] + 20 * 86400 // STRETCHES
+    workload = workload.with_columns(Step("idle at first"), size=np.where(quiet, 1, workload.size))
+    found = tuned(tmp_path, workload)
+    assert found.tried[0].change < 0
+
+
+def test_the_usual_policy_is_there_to_the_end(tmp_path: Path) -> None:
+    """With a bound that nobody else keeps, it is what is left."""
+    found = tuned(tmp_path, log(), (1e-6, inf))
+    assert (found.choice, found.tried[0].stretches) == (USUAL, STRETCHES)
+    nobody = tuned(tmp_path, log(), (inf, 1.0))
+    assert not nobody.tried[0].allowed
+    assert "No candidate keeps waits as short" in nobody.page.sentences[0]
+
+
+def test_what_came_after_chooses_nothing(tmp_path: Path) -> None:
+    one = log()
+    first, last = int(one.submit[0]), int(one.submit[-1])
+    later = one.submit > first + (last - first) // 2 + 86400
+    runtime = np.where(later, np.maximum(one.runtime // 7, 1), one.runtime)
+    other = one.with_columns(Step("another second half"), runtime=runtime)
+    a, b = tuned(tmp_path / "a", one), tuned(tmp_path / "b", other)
+    assert [(x.policy, x.change) for x in a.tried] == [(x.policy, x.change) for x in b.tried]
+    assert a.after.entries[0].metrics["af_s"] != b.after.entries[0].metrics["af_s"]
+
+
+def test_who_lets_jobs_wait_too_long_is_not_chosen(tmp_path: Path) -> None:
+    free = tuned(tmp_path, log())
+    strict = tuned(tmp_path, log(), (free.tried[0].longest - 1e-9, inf))
+    assert strict.tried[0].allowed
+    assert strict.choice != free.choice
+    assert [one.allowed for one in strict.tried if one.policy == free.choice] == [False]
+
+
+def test_a_log_must_be_long_enough(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="too short"):
+        tuned(tmp_path, lublin(50, 32, seed=1))
