@@ -119,6 +119,6 @@ def _show(found: Tuned, wide: bool) -> None:
         screen.Column("tried on", [f"{one.stretches} of {full[0].stretches}" for one in rows], 3),
     )
     notes = [f"On the past. Metrics against {BASE}; the longest wait as a multiple of that of {USUAL}; *: too long."]
-    if len(rows) < len(found.tried):
-        notes.append(f"{len(found.tried) - len(rows)} that did worse were left out on the way: --wide shows them.")
+    if gone := len(found.tried) - len(rows):
+        notes.append(f"Left out on the way, as they did worse: {gone}; --wide shows all.")
     screen.print_table(words, columns, *notes, wide=wide)

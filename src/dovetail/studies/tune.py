@@ -99,18 +99,19 @@ class Tuned:
         best, many = self.tried[0], self.tried[0].stretches
         if not best.allowed:
             return (f"No candidate keeps waits as short as was asked: {best.policy} is the best of those tried.",)
-        said = [f"{best.policy} suits best: on {many} stretches of the past, {metric.head} is {percent(best.change)}"
-                f" against {BASE}, and in {self.best_in} of them no other candidate is better."]  # fmt: skip
+        past = f"{metric.head} is {percent(best.change)} against {BASE}; "
+        said = [f"{best.policy} suits best: {past * (best.policy != BASE)}in {self.best_in} of {many} stretches of the"
+                " past no other candidate is better."]  # fmt: skip
         own, base, usual = after[best.policy], after[BASE], after[USUAL]
         if best.policy != BASE:
             change, seen = own.metrics[metric.key] / base.metrics[metric.key] - 1, own.versus.get(metric.key)
             sure = "; there are too few weeks to say how sure that is"
             if seen is not None and not isnan(seen.low):
                 sure = f"; the mean over {seen.pairs} weeks changes by {percent(seen.low)} to {percent(seen.high)}"
-            said.append(f"On the half of the log that chose nothing it is {percent(change)}{sure}.")
+            said.append(f"On the second half of the log, which chose nothing, it is {percent(change)}{sure}.")
         wait, usual_s = own.metrics["max_wait_s"], usual.metrics["max_wait_s"]
         times = f", {wait / usual_s:.2f} times that of {USUAL}" if usual_s else ""
-        return (*said, f"The longest wait there is {duration(round(wait))}{times}.")
+        return (*said, f"The longest wait in the second half is {duration(round(wait))}{times}.")
 
 
 def candidates(goal: str) -> tuple[str, ...]:
