@@ -43,6 +43,8 @@ CHOSEN: Final[dict[tuple[str, str], tuple[str, str]]] = {
 (docs/planner.md)."""
 LOST: Final = {("AWF, runtime", "KTH-SP2"): ("CP-AWF", 90.0), ("BSLD, limit", "CTC-SP2"): ("CP-BSLD", 20.0)}
 """Published numbers with a lost digit, at their lowest reading."""
+SEEDS: Final = 3
+"""Of a cell that is near to what is published."""
 LONGEST: Final = 2.0
 """The longest wait may be this multiple of that of the base."""
 COSTS: Final = ("CPU, s", "pass p50, ms", "pass p99, ms", "search p50, ms", "search p99, ms")
@@ -205,7 +207,10 @@ def study_runs() -> list[tuple[str, str, str]]:
 def counts(values: Values) -> dict[str, int]:
     """Of all runs of the study, those that are not there; and how the planner fares in each mode."""
     missing = sum(values.number(f"{log}, {estimate}", one, "AF") is None for log, estimate, one in study_runs())
-    found = {"runs": len(study_runs()), "missing": missing}
+    alone = [
+        (log, one, how) for log, one, how in more_seeds(values) if values.need(f"{log}, {how}", one, "seeds") < SEEDS
+    ]
+    found = {"runs": len(study_runs()), "missing": missing, "seeds": len(alone)}
     for mode in MODES:
         rows = [facts(values, metric, mode)[1:5] for metric in METRICS]
         totals = [sum(int(row[place]) for row in rows) for place in range(4)]

@@ -40,8 +40,7 @@ def test_a_term_is_a_change_by_seeds() -> None:
     table = "AWF, wide=0.2, limit"
     assert found[table, "RICC", "change"] == pytest.approx(-10.0)
     half = 4.3026527 * 2 / 3**0.5  # Student's t for two degrees of freedom, the deviation of -10, -12, -8
-    low, high = (found[table, "RICC", part] for part in ("low", "high"))
-    assert (low, high) == (pytest.approx(-10 - half), pytest.approx(-10 + half))
+    assert [found[table, "RICC", part] for part in ("low", "high")] == pytest.approx([-10 - half, -10 + half])
     assert found[table, "RICC", "longest"] == 1.5
     values = Values({key: Value(one, "", "run") for key, one in found.items()}, {})
     assert page.terms(values) == [

@@ -188,12 +188,12 @@ class Content:
     """The command that makes this page again."""
     notes: tuple[str, ...] = ()
     """What a reader must know: what was left out, what failed, which code made the runs."""
-    sentences: tuple[str, ...] = ()
-    """What it says first, in place of what the numbers say by themselves."""
     thanks: tuple[str, ...] = ()
     """Whom the logs ask to acknowledge."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     """Versions and hashes, for the foot of the page."""
+    sentences: tuple[str, ...] = ()
+    """What it says first, in place of what the numbers say by themselves."""
 
     @property
     def unstarted(self) -> list[tuple[str, str]]:
