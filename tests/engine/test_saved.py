@@ -82,7 +82,7 @@ def test_on_processors_it_goes_on_to_the_same_schedule(tmp_path: Path) -> None:
 
 def test_on_nodes_that_fail_it_goes_on_to_the_same_schedule(tmp_path: Path) -> None:
     lost = 0
-    for seed in range(12):
+    for seed in range(24):
         rng = random.Random(seed)
         this = coming_and_going(with_outages(random_nodes_case(rng), rng), rng)
         chosen = policy(("easy", "list-reg", "conservative", "plan-af:decodes=5")[seed % 4])
