@@ -88,7 +88,7 @@ def test_terms_of_a_sum_count_as_they_are() -> None:
 @pytest.mark.parametrize("name", [*REGULAR, "p2sf"])
 def test_annealing_is_what_the_planner_does_in_a_pass(name: str) -> None:
     passes_seen = 0
-    planner = Planner(name, decodes=60, starve_s=None)
+    planner = Planner(name, decodes=60, window=100, long_s=None)
     for seed in range(25):
         for state, _ in watched(seed, Planner(name, decodes=5)):
             alone_here = replace(state, standing=Plan(), seed=seed)
