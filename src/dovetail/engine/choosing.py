@@ -45,10 +45,6 @@ class Choosing:
         """How many jobs have started so far."""
         return self.replay.started
 
-    @property
-    def now(self) -> int:
-        return self.replay.now
-
     def advance(self, until: int = NEVER - 1) -> bool:
         """Go on up to and including the instant `until`. Returns True when nothing is left to happen."""
         while self._end <= until:

@@ -62,10 +62,6 @@ class AutoPlanner(RulePolicy):
     def forks(self) -> bool:
         return False
 
-    @property
-    def shorter(self) -> str:
-        return ""
-
     def rule(self, asked: Asked = AS_USUAL) -> Any:
         return self.planners[0].rule(asked)
 
