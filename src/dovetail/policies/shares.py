@@ -8,7 +8,7 @@ Morrison, as the batch systems that have it compute it: to the bit, their consta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from dovetail.arrays import Floats, Ints, Mask
 from dovetail.errors import SettingError
 
 HALF: Final = 0.693
@@ -46,34 +47,31 @@ class Tree:
                 raise SettingError(f"member {member}: above it is no account")
             if shares < (AS_ITS_ACCOUNT if user else 0):
                 raise SettingError(f"member {member} has {shares} shares: they are 0 or more")
-            if len(self._path(member)) > MOST_LEVELS:
+            if self._depth(member) > MOST_LEVELS:
                 raise SettingError(f"member {member}: accounts stand in a circle, or more than {MOST_LEVELS} deep")
 
-    def _path(self, member: int) -> list[int]:
-        """A member and the accounts above it."""
-        found = list[int]()
-        while member >= 0 and len(found) <= MOST_LEVELS:
-            found.append(member)
-            member = self.above[member]
-        return found
+    def _depth(self, member: int) -> int:
+        """How many accounts stand above a member, itself counted; not beyond what is allowed."""
+        depth = 0
+        while member >= 0 and depth <= MOST_LEVELS:
+            depth, member = depth + 1, self.above[member]
+        return depth
 
     @cached_property
-    def paths(self) -> tuple[tuple[int, ...], ...]:
-        """Each member with the accounts above it."""
-        return tuple(tuple(self._path(member)) for member in range(len(self.above)))
-
-    @cached_property
-    def below(self) -> dict[int, list[int]]:
+    def below(self) -> dict[int, Ints]:
         """The members of each account; -1: those above which there is none."""
-        found: dict[int, list[int]] = {member: [] for member in range(-1, len(self.above))}
-        for member, above in enumerate(self.above):
-            found[above].append(member)
-        return found
+        above = np.asarray(self.above)
+        return {member: np.flatnonzero(above == member) for member in (-1, *np.flatnonzero(~self.is_user).tolist())}
+
+    @cached_property
+    def is_user(self) -> Mask:
+        """The same as `user`, to count with."""
+        return np.asarray(self.user, bool)
 
     @cached_property
     def due(self) -> tuple[float, ...]:
         """The part of its siblings' shares that each member has."""
-        total = {above: sum(max(self.shares[member], 0) for member in members) for above, members in self.below.items()}
+        total = {a: sum(max(self.shares[member], 0) for member in members) for a, members in self.below.items()}
         return tuple(
             max(shares, 0) / total[above] if total[above] else 0.0
             for above, shares in zip(self.above, self.shares, strict=True)
@@ -98,53 +96,57 @@ class Usage:
         self.total *= np.longdouble(left)
         self.now = now
 
-    def add(self, user: int, processors: float, seconds: float) -> None:
-        """A user has had so many processors for so long, until now. It has faded as if all of it had begun then."""
-        used = np.longdouble(seconds * self._keeps**seconds * processors)
-        for member in self.tree.paths[user]:
-            self.amount[member] += used
-        self.total += used
+    def add(self, users: npt.ArrayLike, processors: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
+        """Users have had so many processors for so long, until now. It has faded as if all of it had begun then."""
+        lasted, members = np.atleast_1d(np.asarray(seconds, np.float64)), np.atleast_1d(users)
+        used = (lasted * self._keeps**lasted * processors).astype(np.longdouble)
+        for one in used:  # one by one: a sum in another order has other last digits
+            self.total += one
+        above = np.asarray(self.tree.above)
+        while len(members):
+            np.add.at(self.amount, members, used)
+            members = above[members]
+            members, used = members[members >= 0], used[members >= 0]
 
-    def standing(self) -> dict[int, float]:
-        """Where each user stands, from 1 (first) down to above 0; users who tie stand at the same place."""
+    def standing(self) -> Floats:
+        """Where each user stands, from 1 (first) down to above 0; users who tie stand at the same place. 0: no user."""
         return standing(self.tree, self.amount, self.total)
 
 
-def standing(tree: Tree, amount: Amounts | Sequence[float], total: Any) -> dict[int, float]:
-    """Where each user of a tree stands, of what members have used and what was used in all."""
-    used = np.asarray(amount, np.longdouble)
-    level = [_level(tree, used, np.longdouble(total), member) for member in range(len(tree.above))]
-    rank = users = sum(tree.user)
-    found: dict[int, float] = {}
-    for before, (user, tied) in enumerate(_users(tree, level, -1, tied=False)):
-        rank = rank if tied and before else users - before
-        found[user] = rank / users
+def standing(tree: Tree, amount: npt.ArrayLike, total: Any) -> Floats:
+    """Where each user of a tree stands, of what members have used and what was used in all; 0 for accounts."""
+    level = _levels(tree, np.asarray(amount, np.longdouble), np.longdouble(total))
+    found, users = np.zeros(len(tree.above)), sum(tree.user)
+    in_turn = list(_users(tree, level, -1, tied=False))
+    if in_turn:
+        members, tied = (np.concatenate(parts) for parts in zip(*in_turn, strict=True))
+        first = np.maximum.accumulate(np.where(tied, 0, np.arange(users)))  # of those that tie
+        found[members] = (users - first) / users
     return found
 
 
-def _users(tree: Tree, level: Sequence[np.longdouble], above: int, *, tied: bool) -> Iterator[tuple[int, bool]]:
+def _users(tree: Tree, level: Amounts, above: int, *, tied: bool) -> Iterator[tuple[Ints, Mask]]:
     """The users below an account, the first in turn first, and whether each ties with the one before it. `tied`: the
-    account does with what stands before it."""
-    members = _in_turn(tree, level, above)
-    for before, member in zip([-1, *members], members, strict=False):
-        same = tied if before < 0 else bool(level[member] == level[before])
-        if tree.user[member]:
-            yield member, same
-        else:
-            yield from _users(tree, level, member, tied=same)
+    account does with what stands before it. The most underserved come first; of those that tie, users before
+    accounts."""
+    members = tree.below[above]
+    members = members[np.lexsort((~tree.is_user[members], -level[members]))]
+    same = np.concatenate([[tied], level[members[1:]] == level[members[:-1]]])[: len(members)]
+    accounts = np.flatnonzero(~tree.is_user[members])
+    begin = 0
+    for i in accounts.tolist():
+        yield members[begin:i], same[begin:i]
+        yield from _users(tree, level, int(members[i]), tied=bool(same[i]))
+        begin = i + 1
+    yield members[begin:], same[begin:]
 
 
-def _level(tree: Tree, used: Amounts, total: np.longdouble, member: int) -> np.longdouble:
-    """How much of what is due to a member it has not used: its share over its part of what its siblings used."""
-    if tree.shares[member] == AS_ITS_ACCOUNT:
-        return np.longdouble(inf)
-    if tree.due[member] == 0:
-        return np.longdouble(0)
-    above = used[tree.above[member]] if tree.above[member] >= 0 else total
-    part = used[member] / above if above else np.longdouble(0)
-    return np.longdouble(tree.due[member]) / part if part else np.longdouble(inf)
-
-
-def _in_turn(tree: Tree, level: Sequence[np.longdouble], above: int) -> list[int]:
-    """The members of an account, the most underserved first; of those that tie, users before accounts."""
-    return sorted(tree.below[above], key=lambda member: (-level[member], not tree.user[member]))
+def _levels(tree: Tree, used: Amounts, total: np.longdouble) -> Amounts:
+    """How much of what is due to each member it has not used: its share over its part of what its siblings used."""
+    above = np.append(used, total)[list(tree.above)]
+    due = np.asarray(tree.due, np.longdouble)
+    part = np.divide(used, above, out=np.zeros_like(used), where=above != 0)
+    level = np.divide(due, part, out=np.full_like(due, inf), where=part != 0)
+    level[due == 0] = 0
+    level[np.asarray(tree.shares) == AS_ITS_ACCOUNT] = inf
+    return level
