@@ -262,6 +262,23 @@ def test_fair_starts_add_unfairness(trace: Path) -> None:
 KEYS = ("bsld", "af_s", "awf_s", "p2sf_s")
 
 
+def test_by_says_what_each_user_had(trace: Path, tmp_path: Path) -> None:
+    shares = tmp_path / "s.toml"
+    shares.write_text('by = "user"\nothers = 1\n[shares]\n1 = 5\n')
+    first, second = lines(run("replay", trace, "-p", "easy", "-p", f"easy:order={shares}", "--by", shares, "--json"))
+    for row in (first, second):
+        assert sum(one["received_share"] for one in row["owners"]) == pytest.approx(1)
+        assert sum(one["due_share"] for one in row["owners"]) == pytest.approx(1)
+        assert sum(one["jobs"] for one in row["owners"]) == 400
+    wait = [{one["name"]: one["mean_wait_s"] for one in row["owners"]}["1"] for row in (first, second)]
+    assert wait[0] != wait[1]
+    shown = run("replay", trace, "-p", "easy", "--by", "user").stdout
+    assert "received" in shown
+    assert "due" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "did you mean user" in run("replay", trace, "--by", "users").stderr
+
+
 def test_gaps_are_those_of_the_bounds_of_the_workload(trace: Path) -> None:
     rows = lines(run("replay", trace, "-p", "easy", "-p", "list-saf", "--gaps", "--json"))
     expected = workload_bounds(clean(read_workload(trace), ["standard"]))

@@ -173,6 +173,13 @@ def test_a_users_file_is_followed_to_what_lies_beside_it(tmp_path: Path, file: s
     first = hash_of_files(f"{tmp_path}/a/mine.py:Mine")
     assert first == hash_of_files(f"{tmp_path}/b/mine.py:Mine") == hash_of_files(f"list:order={tmp_path}/b/mine.py:x")
     assert not hash_of_files("easy")
+    said = set[str]()
+    for text in ("[shares]\na = 1", "[priority]\na = 1", "[priority]\na = 2"):
+        (tmp_path / "s.toml").write_text(text)
+        said.add(hash_of_files(f"plan-af:favour={tmp_path}/s.toml,strength=2"))
+        assert hash_of_files(f"list:order={tmp_path}/s.toml") in said
+    assert len(said) == 3
+    assert "" not in said
     changed = tmp_path / "b" / file
     text = changed.read_text()
     changed.write_text(f'"""What for."""\n{text}# why\n')

@@ -121,6 +121,8 @@ def test_no_file(tmp_path: Path) -> None:
 def test_files_of_policies_are_seen_from_the_folder_of_the_study() -> None:
     folder = Path("/studies")
     assert placed("mine.py:Best", folder) == "/studies/mine.py:Best"
+    assert placed("plan-af:favour=my/s.toml,strength=2", folder) == "plan-af:favour=/studies/my/s.toml,strength=2"
+    assert placed("easy:reserve=2,order=s.toml", folder) == "easy:reserve=2,order=/studies/s.toml"
     assert placed("/abs/mine.py:Best", folder) == "/abs/mine.py:Best"
     assert placed("list:reserve=2,order=my/keys.py:key", folder) == "list:reserve=2,order=/studies/my/keys.py:key"
     assert placed("list:order=sjf", folder) == "list:order=sjf"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dovetail.energy.site import Site
     from dovetail.model.cluster import Cluster, PowerCap
     from dovetail.model.schedule import Schedule
+    from dovetail.model.turns import Turns
     from dovetail.model.workload import Workload
 
 _LONG = 50_000  # jobs from which on a progress bar is worth showing
@@ -36,6 +37,8 @@ _RANKS = {
     "af_s": 8,
 }
 """Which columns are left out last where there is no room."""
+_OWNERS = 10
+"""So many accounts, users, ... are shown of each policy, those that waited longest."""
 _SHORT = {"wait_p95_s": "95 % wait", "utilization": "utilis-\nation"}
 
 
@@ -91,6 +94,12 @@ def replay_command(
     gaps: Annotated[
         bool, typer.Option("--gaps", help="Say how far each result can be from the best of any policy, at most.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="COLUMN|FILE", help="What each account, user, ... had: a column, or a file of shares."
+        ),
+    ] = None,
     energy: Annotated[
         Path | None,
         typer.Option(
@@ -125,6 +134,7 @@ def replay_command(
     """Replay TRACEs under policies and compare them. Exit code 3: a policy never started some jobs."""
     from dovetail.io.sites import read_site
     from dovetail.metrics.jobs import COUNTING
+    from dovetail.metrics.shares import by_owner
     from dovetail.model.cluster import Cluster
     from dovetail.names import unknown
     from dovetail.policies.registry import policy as policy_named
@@ -145,6 +155,7 @@ def replay_command(
         raise SettingError("--perfetto needs --out: the folder to write the traces to")
     if gaps and (feedback or counting != "all"):
         raise SettingError("--gaps needs all jobs, each arriving at its submit: leave out --feedback and --counting")
+    owners = _by(by) if by is not None else None
     nodes = prepare.nodes_named(cluster, processors, outages)
     site = read_site(energy) if energy is not None else None
     cap = _cap(power_cap, site)
@@ -172,6 +183,8 @@ def replay_command(
             row = _row(schedule, counting, read_s, replay_s)
             if fair_starts:
                 row["metrics"] |= _unfairness(schedule, chosen, fair_starts, every_s, counting, site)
+            if owners is not None:
+                row["owners"] = by_owner(schedule, owners, counting)
             if site is not None:
                 row |= _energy(schedule, site, power_cap)
             if gaps:
@@ -193,6 +206,8 @@ def replay_command(
                 _energy_table(rows, site, wide)
             if gaps:
                 _gap_table(rows, wide)
+            if owners is not None:
+                _owner_table(rows, owners if isinstance(owners, str) else owners.by, wide)
     prepare.end(unstarted)
 
 
@@ -405,6 +420,40 @@ def _deadline_table(rows: list[dict[str, Any]], wide: bool) -> None:
         " until its deadline that a job took, of jobs that waited.",
         wide=wide,
     )  # fmt: skip
+
+
+def _by(text: str) -> str | Turns:
+    """What --by says: a column, or what a file says of shares."""
+    from dovetail.io.turns import read_turns
+    from dovetail.model.turns import OWNERS
+    from dovetail.names import unknown
+
+    if text.endswith(".toml"):
+        return read_turns(text)
+    if text not in OWNERS:
+        raise SettingError(f"--by: {unknown('column', text, OWNERS)}")
+    return text
+
+
+def _owner_table(rows: list[dict[str, Any]], by: str, wide: bool) -> None:
+    """For each policy, who waited longest on average, with what was due and received."""
+    policies, names, found = list[str](), list[str](), list[dict[str, Any]]()
+    for row in rows:
+        shown = row["owners"] if wide else row["owners"][:_OWNERS]
+        policies += [_name(row), *[""] * (len(shown) - 1)]
+        names += [_plain(one["name"]) for one in shown]
+        found += shown
+    columns = (
+        ("mean_wait_s", "mean wait\n(s)", "{:,.0f}".format), ("received_share", "received", "{:.1%}".format),
+        ("due_share", "due", "{:.1%}".format), ("bsld", "BSLD", "{:,.1f}".format), ("jobs", "jobs", "{:,.0f}".format),
+    )  # fmt: skip
+    made = []
+    for at, (key, head, written) in enumerate(columns):
+        cells = [written(one[key]) if isfinite(one[key]) else "" for one in found]
+        made += [screen.Column(head, cells, at)] if any(cells) else []
+    more = len(rows[0]["owners"]) - _OWNERS
+    notes = [f"{more:,} more: --wide shows all."] if more > 0 and not wide else []
+    screen.print_table([("policy", policies), (_plain(by), names)], made, *notes, wide=wide)
 
 
 def _filled(

@@ -16,6 +16,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.energy.site import Site
+from dovetail.engine.accounts import Accounts
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
@@ -168,6 +169,8 @@ def ready(
         )
     if keep and (estimator.asked or (policy.user_keys and not policy.static_keys)):
         raise SettingError(_NOT_KEPT.format("a predictor or an order that is asked on the way"))
+    if policy.turns:
+        Accounts(policy.turns, workload)
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator
@@ -373,11 +376,13 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
     """A user's order as the compiled replay asks for it: the keys of the jobs that wait now, or of those given
     before any has arrived; they are then taken to arrive at their submits, or when they may start."""
     user, columns = workload.get("user"), {name: read_only(values) for name, values in workload.told.items()}
+    accounts, none = Accounts(policy.turns, workload) if policy.turns else None, np.empty(0)
 
     def keys(at: Replay, waiting: Ints | None = None) -> Floats:
         jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
         running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
         told = int(info[layout.ENDED])
+        came = len(workload) if at.run.links.shape[1] else int(info[layout.NEXT])
         state = State(
             now=at.now, processors=cluster.processors, free=at.free,
             waiting=at.waiting.copy() if waiting is None else waiting,
@@ -385,6 +390,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             submit=jobs[layout.ARRIVE] if waiting is None else workload.submit + workload.held_s,
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE], columns=columns,
+            turn=none if accounts is None else accounts.turn(at.now, jobs[layout.START], came, at.lost),
         )  # fmt: skip
         with of_user(f"{policy.name}: its order"):
             return policy.keys(state)  # type: ignore[no-any-return]

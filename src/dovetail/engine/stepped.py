@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import NEVER, Ints
+from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.engine.accounts import Accounts
 from dovetail.engine.compiled import arrivals, departures, read_only
 from dovetail.engine.estimates import Estimator, estimator_of
 from dovetail.engine.node_occupancy import NodeUse
@@ -85,6 +86,7 @@ class Stepper:
         self._nodes = NodeUse(self.cluster, requests_of(self.workload, self.cluster)) if self.cluster.kinds else None
         self._user, self._deadline_s = self.workload.get("user"), self.workload.get("deadline_s").copy()
         self._told = {name: read_only(values) for name, values in self.workload.told.items()}
+        self._accounts = Accounts(self.policy.turns, self.workload) if self.policy.turns else None
         links, held = arrivals(self.workload, self.feedback)
         self._links = links if links.shape[1] else None
         self._leaving = departures(self.workload)
@@ -273,7 +275,7 @@ class Stepper:
             estimate=read_only(self.estimate), user=self._user, start=read_only(self.start), seed=self.seed,
             standing=self._standing, future=future, corrected=np.array(corrected, np.int64),
             lost=np.array(gone, np.int64), left=np.array(left, np.int64), columns=self._told,
-            deadline_s=read_only(self._deadline_s), **self._counted, **self._on_nodes(ended),
+            deadline_s=read_only(self._deadline_s), turn=self._turn(), **self._counted, **self._on_nodes(ended),
         )  # fmt: skip
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):
@@ -288,6 +290,12 @@ class Stepper:
         if self.see is not None:
             self.see(state, plan)
         self._carry_out(plan)
+
+    def _turn(self) -> Floats:
+        """Whose turn it is, if the policy wants to know."""
+        if self._accounts is None:
+            return np.empty(0)
+        return self._accounts.turn(self.now, self.start, len(self.workload), self.lost)
 
     def _charge(self, seconds: float) -> None:
         """Let the time that a decision took pass. Jobs that end or arrive meanwhile are known to the next pass."""

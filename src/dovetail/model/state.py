@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dovetail.arrays import Ints, Mask
+from dovetail.arrays import Floats, Ints, Mask
 from dovetail.model.cluster import POWER, Cluster, PowerCap
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, room_idle
@@ -79,6 +79,8 @@ class State:
     """How many of each licence each job holds while it runs, by name."""
     licences_total: Mapping[str, int] = field(default_factory=dict)
     """How many of each licence there are for all jobs together."""
+    turn: Floats = field(default_factory=lambda: np.empty(0))
+    """Where each job stands by whose turn it is: the larger, the sooner; at least 0. Empty: not known."""
     columns: Mapping[str, Ints] = field(default_factory=dict)
     """What else is known of each job, by name: queue, partition, priority, qos, account, as far as it is known."""
     cluster: Cluster | None = None

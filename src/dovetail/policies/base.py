@@ -22,6 +22,7 @@ from dovetail.model.cluster import POWER
 from dovetail.model.machine import PLACES, Machine, new_machine, nodes_of
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.model.turns import Turns
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, check_settings, choice, setting
 from dovetail.referee.state import check_state
@@ -186,6 +187,11 @@ class Policy(ABC):
     def deciders(self) -> tuple[Policy, ...]:
         """Those that may have to decide: itself, unless it hands decisions on."""
         return (self,)
+
+    @declared
+    def turns(self) -> Turns | None:
+        """By what it wants to be told whose turn it is (`State.turn`); None: it does not look at that."""
+        return None
 
     @declared
     def choices(self) -> Choices | None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from dovetail.arrays import NEVER, Ints
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.errors import PolicyError, SettingError
+from dovetail.io.turns import read_turns
 from dovetail.kernels import state as layout
 from dovetail.kernels.passes.lists import ALL, STRICT, ListRule
 from dovetail.kernels.passes.order import CODES, MOVING
 from dovetail.kernels.passes.slack import SlackRule
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.model.turns import Turns
 from dovetail.names import Kind, choice, duration, in_file, load, number, setting
 from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, place_setting, written
 from dovetail.units import MOST_SECONDS
@@ -42,12 +44,20 @@ def by_priority(state: State) -> Ints:
     return -state.columns["priority"][state.waiting]
 
 
+def alike(state: State) -> Floats:
+    """Nobody comes before another."""
+    return np.ones(len(state.waiting))
+
+
 by_priority.static = True  # type: ignore[attr-defined]
 
 
-def _order(text: str) -> Any:
+def read_order(text: str) -> Any:
+    """An order as it is written: the name of a built-in one, or a function of the state."""
     if text == "priority":
         return by_priority
+    if text.endswith(".toml"):
+        return read_turns(text)
     found = in_file(text)
     if found is None:
         return text
@@ -65,8 +75,8 @@ def _reserve(text: str) -> int | str:
 
 
 _ORDER: Final = Kind(
-    _order,
-    f"choose from {', '.join(ORDERS)}, priority, or path/to/file.py:function",
+    read_order,
+    f"choose from {', '.join(ORDERS)}, priority, path/to/shares.toml, or path/to/file.py:function",
     lambda order: callable(order) or order in ORDERS,
 )
 _RESERVE: Final = Kind(
@@ -141,6 +151,13 @@ class ListPolicy(RulePolicy):
         row = layout.PROMISED_FIRST if self.keeps_promises else layout.PLACE
         run.jobs[row, starts] = -1
         return Plan(state.waiting[starts].tolist(), promised=written(state, run, row))
+
+    @property
+    def turns(self) -> Turns | None:
+        return self.order if isinstance(self.order, Turns) else None
+
+    def to_compile(self) -> Policy:
+        return self if self.turns is None else replace(self, order=alike)
 
     @property
     def static_keys(self) -> bool:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from dovetail.arrays import NEVER, Ints
+from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.errors import PolicyError, SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.planner.plan import PlanRule
 from dovetail.kernels.planner.search import RECENT_JOBS, WAIT
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.model.turns import Turns
 from dovetail.names import Kind, duration, number, setting, whole
 from dovetail.optimize.window.objective import parse
 from dovetail.optimize.window.terms import (
@@ -43,6 +45,7 @@ from dovetail.policies.base import (
     written,
 )
 from dovetail.policies.energy_planner import MONEY
+from dovetail.policies.lists import alike, by_priority, read_order
 from dovetail.units import DAY_S, MOST_SECONDS
 
 PLANNED: Final[dict[str, dict[str, Any]]] = {
@@ -56,11 +59,32 @@ PLANNED: Final[dict[str, dict[str, Any]]] = {
 PATIENT: Final[dict[str, Any]] = {**PLANNED["af"], "patient": 0.1}
 """The settings of plan-deadline."""
 MOST_FORESIGHT: Final = 256
+Weights = Callable[[State], npt.ArrayLike]
+"""What a second of wait counts for each of `state.waiting`, asked for at each pass."""
 OBJECTIVE: Final = Kind(str, "must be an objective: af, awf+0.1*p2sf, ...")
 GROUPS_ABOVE = 1000
 """Where more jobs wait than this, arrays are planned as groups."""
 FIRST_DECODES: Final = 32
 """With a budget in milliseconds: this many decodes tell how long one takes."""
+
+
+def priorities(state: State) -> Ints:
+    """The priorities of the waiting jobs, as the workload has them (column `priority`); without one 0."""
+    return np.maximum(-by_priority(state), 0)
+
+
+def _favour(text: str) -> Weights:
+    order = read_order(text)
+    if order is by_priority:
+        return priorities
+    if isinstance(order, Turns):
+        return order
+    if not callable(order):
+        raise ValueError(_FAVOUR.words)
+    return order  # type: ignore[no-any-return]
+
+
+_FAVOUR: Final = Kind(_favour, "must be priority, path/to/shares.toml, or path/to/file.py:function", callable)
 
 
 @dataclass(frozen=True)
@@ -81,6 +105,9 @@ class Planner(RulePolicy):
     With `patient`, promises are kept: deadlines that were accepted, and that any other job starts no later than it was
     first planned to. A job with an accepted deadline weighs `patient` in the objective. None: nothing is promised, and
     deadlines are not looked at.
+
+    With `favour`, what a job waits counts by whose it is: by a function of the state that gives a number of at least 0
+    for each waiting job (`Turns` and `priorities` are such), to the power `strength`.
 
     A subclass may say in `weigh` what a second of each job's wait counts in the objective `wait`.
     """
@@ -105,6 +132,8 @@ class Planner(RulePolicy):
     )
     wide: float = setting(0.0, "in AWF, a job's area counts times its size to this power", number(-2, 2))
     commit: float = setting(0.0, "what jobs that may come count that would wait for what starts", number(0, 1e6))
+    favour: Weights | None = setting(None, "whose waits count more", _FAVOUR, optional=True)
+    strength: float = setting(1.0, "they count by this power of what `favour` says", number(0, 100))
     place: str = place_setting()
     name: str = "plan"
 
@@ -148,14 +177,42 @@ class Planner(RulePolicy):
 
     @property
     def static_keys(self) -> bool:
+        return self._weighs and self.favour is None
+
+    @property
+    def _weighs(self) -> bool:
+        """Whether `weigh` is asked."""
         return bool(terms(parse(self.objective))[0][WAIT])
 
+    @property
+    def user_keys(self) -> bool:
+        return self._weighs or self.favour is not None
+
+    @property
+    def turns(self) -> Turns | None:
+        return self.favour if isinstance(self.favour, Turns) else None
+
+    def to_compile(self) -> Policy:
+        return self if self.turns is None else replace(self, favour=alike)
+
     def keys(self, state: State) -> Any:
-        if not self.static_keys:
+        if not self.user_keys:
             return None
-        weights = np.asarray(self.weigh(state), np.float64)
+        weights = self._checked(self.weigh(state), state, "weigh") if self._weighs else np.ones(len(state.waiting))
+        if self.favour is None:
+            return weights
+        of = self.favour.of if isinstance(self.favour, Turns) else self.favour
+        weights = weights * self._checked(of(state), state, "favour") ** self.strength
+        mean = weights.mean()  # foreseen jobs count 1
+        return weights / mean if 0 < mean < np.inf else np.ones(len(weights))
+
+    def _checked(self, answer: Any, state: State, who: str) -> Floats:
+        try:
+            weights = np.asarray(answer, np.float64)
+        except (TypeError, ValueError) as error:
+            raise PolicyError(f"{self.name}: {who} must give numbers: {error}") from error
         if weights.shape != state.waiting.shape or not bool(np.all(np.isfinite(weights) & (weights >= 0))):
-            raise PolicyError(f"{self.name}: weigh gives one number of at least 0 for each waiting job")
+            raise PolicyError(f"{self.name}: {who} gives one number of at least 0 for each waiting job")
         return weights
 
     @property
@@ -165,13 +222,13 @@ class Planner(RulePolicy):
     def rule(self, asked: Asked = AS_USUAL) -> PlanRule:
         if asked.every_s:
             self.refuse("every")
-        groups = self.depth == "all" and not (self.keeps_promises or self.static_keys)
+        groups = self.depth == "all" and not (self.keeps_promises or self.user_keys)
         return plan_rule(
             parse(self.objective), window=self.window, decodes=self.decodes, foresight=self.foresight,
             clairvoyant=self.clairvoyant, starve_s=self.starve_s, hot=self.hot, cold=self.cold, every_s=asked.every_s,
             stop_for_news=asked.stop_for_news, seed=asked.seed, patient=-1.0 if self.patient is None else self.patient,
             depth=counted(self.depth), groups_above=GROUPS_ABOVE if groups else NEVER,
-            long_s=self.long_s, wide=self.wide, commit=self.commit,
+            long_s=self.long_s, wide=self.wide, commit=self.commit, favours=self.favour is not None,
         )  # fmt: skip
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:

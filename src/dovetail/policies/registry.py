@@ -29,7 +29,7 @@ class UserPolicy(Policy):
         self.own = own
         self.name = str(getattr(own, "name", "") or type(own).__name__)
         self.__doc__ = type(own).__doc__
-        for word in ("clairvoyant", "keeps_promises", "timed", "cannot", "place", "needs_site"):
+        for word in ("clairvoyant", "keeps_promises", "timed", "cannot", "place", "needs_site", "turns"):
             if hasattr(own, word):
                 setattr(self, word, getattr(own, word))
 

@@ -99,7 +99,7 @@ class Usage:
     def add(self, users: npt.ArrayLike, processors: npt.ArrayLike, seconds: npt.ArrayLike) -> None:
         """Users have had so many processors for so long, until now. It has faded as if all of it had begun then."""
         lasted, members = np.atleast_1d(np.asarray(seconds, np.float64)), np.atleast_1d(users)
-        used = (lasted * self._keeps**lasted * processors).astype(np.longdouble)
+        used: Amounts = (lasted * self._keeps**lasted * np.asarray(processors, np.float64)).astype(np.longdouble)
         for one in used:  # one by one: a sum in another order has other last digits
             self.total += one
         above = np.asarray(self.tree.above)

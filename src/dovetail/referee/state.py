@@ -42,6 +42,8 @@ def check_state(state: State) -> None:
     _refuse(wait[1:], behind, "waits behind one that came later: `waiting` is in order of arrival")
     if len(state.deadline_s):
         _refuse(here, _outside(state.deadline_s[here], -1, LATEST), f"has no deadline from -1 (none) to {LATEST:,} s")
+    if len(state.turn):
+        _refuse(wait, ~((state.turn[wait] >= 0) & np.isfinite(state.turn[wait])), "has no turn from 0 on")
     last_s = state.now + float(state.estimate[here].sum(dtype=np.float64))
     if last_s > MOST_SUM_S:
         raise StateError(f"estimates come to more than {MOST_SUM_S:,} s")
@@ -103,6 +105,9 @@ def _check_columns(state: State) -> None:
     """All columns are numbers, and as long as each other; all lists name jobs in them."""
     columns: dict[str, Any] = {name: getattr(state, name) for name in (*_COLUMNS, "deadline_s", "draws_mw", *_LISTS)}
     columns |= {f"licences[{printable(str(name))!r}]": values for name, values in state.licences.items()}
+    turn = state.turn
+    if not isinstance(turn, np.ndarray) or turn.dtype != np.float64 or turn.shape not in ((0,), state.submit.shape):
+        raise StateError("turn: must be an array of numbers in 64 bits, one for each job or none")
     for name, values in columns.items():
         if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.ndim != 1:
             raise StateError(f"{name}: must be an array of whole numbers in 64 bits, one for each job")

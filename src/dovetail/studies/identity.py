@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -73,9 +74,10 @@ def worker_code() -> str:
 
 
 def hash_of_files(text: str) -> str:
-    """Hash of what the user's files do that the text of a policy or an estimate names, and of all that they import from
-    beside them and of Dovetail, directly or not. Empty if it names no file."""
-    files = [Path(part.rpartition("=")[2]).resolve() for part in text.split(":") if part.endswith(".py")]
+    """Hash of what the user's files do or say that the text of a policy or an estimate names, and of all that they
+    import from beside them and of Dovetail, directly or not. Empty if it names no file."""
+    parts = [part.rpartition("=")[2] for part in re.split("[:,]", text)]
+    files = [Path(part).resolve() for part in parts if part.endswith((".py", ".toml"))]
     return _hash(files, _Places(PACKAGE, tuple(file.parent for file in files))) if files else ""
 
 
@@ -127,8 +129,10 @@ def _of_dovetail(path: Path) -> _Module:
 def _read(path: Path, places: _Places) -> _Module:
     source = path.read_bytes()
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):  # no Python: its bytes must do
+        tree = ast.parse(source) if path.suffix == ".py" else None
+    except (SyntaxError, ValueError):
+        tree = None
+    if tree is None:  # no Python: its bytes must do
         return _Module(hashlib.sha256(source).hexdigest(), frozenset())
     written: list[str] = []
     imports: set[_Import] = set()

@@ -277,7 +277,8 @@ def read_study(path: str | Path) -> Study:
 
 
 def placed(name: str, folder: Path) -> str:
-    """A name of a policy or an estimate, with the files in it (path.py:Name) made absolute, as seen from a folder."""
+    """A name of a policy or an estimate, with the files in it (path.py:Name, path.toml) made absolute, as seen from a
+    folder."""
 
     def absolute(found: re.Match[str]) -> str:
         path = str(folder / os.path.expanduser(found[2]))
@@ -285,7 +286,7 @@ def placed(name: str, folder: Path) -> str:
             raise SettingError(f"{path}: a file of yours that a study names cannot have = , or : in its path")
         return found[1] + path
 
-    return re.sub(r"(^|=)([^=:]+\.py)(?=:)", absolute, name)
+    return re.sub(r"(^|=)([^=:,]+\.(?:py(?=:)|toml(?=,|$)))", absolute, name)
 
 
 def _keys(where: tuple[str | int, ...]) -> list[str]:

@@ -104,6 +104,8 @@ class PlanRule(NamedTuple):
     depth: int
     """This many jobs are planned, the first of the queue, and all with a deadline where promises are kept; the others
     start where they fit beside them."""
+    favours: bool
+    """What a job counts is the caller's, asked for before each pass."""
     groups_above: int
     """Where more jobs wait than this, alike jobs that came one behind the other in one moment are planned as a group:
     those of them that could start now, and one more."""
@@ -174,7 +176,8 @@ def _to_plan(rule: PlanRule, cap: Any, run: Run) -> tuple[int, bool]:
             ints[JOBS, n], ints[ENTRY, n] = job, first
             ints[CAME, n] = jobs[ARRIVE, job]
             ints[STOOD, n] = jobs[PLACE, job]
-            floats[WEIGHT, n] = run.keys[KEY, job]
+            floats[WEIGHT, n] = 1.0 if rule.favours else run.keys[KEY, job]
+            floats[PART, n] = run.keys[KEY, job] if rule.favours else 1.0
             n += 1
         if not due:
             counted += 1
@@ -298,7 +301,8 @@ def _agree(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> None:
                 jobs[PROMISED_FIRST, job] = at
             due = jobs[PROMISED_FIRST, job] + jobs[ESTIMATE, job]
         ints[DUE_AT, local] = max(due, end)
-        rule.space.floats[PART, local] = rule.patient if jobs[AGREED, job] == TENTATIVE else 1.0
+        if jobs[AGREED, job] == TENTATIVE:
+            rule.space.floats[PART, local] *= rule.patient
         jobs[PLACE, job] = ints[STOOD, local] = at
 
 

@@ -31,7 +31,20 @@ from dovetail.kernels.compile import inner
 from dovetail.kernels.machine.capacity import earliest_fit, recall_plan, remember_plan, reserve, spare
 from dovetail.kernels.passes.order import FCFS, LAF, SAF, SJF, SPF, key_of, sort_by_key
 from dovetail.kernels.seam import seam
-from dovetail.kernels.state import ARRIVE, BACK_QUEUE, END_JOB, ESTIMATE, NEXT, RECENT, RUNNING, SIZE, START, Run
+from dovetail.kernels.state import (
+    AGREED,
+    ARRIVE,
+    BACK_QUEUE,
+    END_JOB,
+    ESTIMATE,
+    NEXT,
+    RECENT,
+    RUNNING,
+    SIZE,
+    START,
+    TENTATIVE,
+    Run,
+)
 
 spot = seam("spot")
 excess = seam("excess")
@@ -62,8 +75,9 @@ INT_ROWS = 23
 # Rows of Space.floats, by position in JOBS: WEIGHT: what a second of its wait counts. LOW: its least cost. KEYS: for
 # sorting. By position in an order: NOW_SUM, NEW_SUM: cost of all before it. NOW_END, NEW_END: the last end before it.
 # By term: UNIT: its weight over its value in the FCFS plan. SCALE: the same for what a job adds. RHO: the ratio, first.
-# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient): PART: what a job counts. WIDE: what
-# its area is multiplied by in AWF. By class of sizes: CLASS: what a second of wait of those that may come counts.
+# SUMS: see _measure. By position in JOBS, where promises are kept (rule.patient) or some are favoured (rule.favours):
+# PART: what a job counts. WIDE: what its area is multiplied by in AWF. By class of sizes: CLASS: what a second of wait
+# of those that may come counts.
 WEIGHT, LOW, KEYS, NOW_SUM, NEW_SUM, NOW_END, NEW_END, UNIT, SCALE, RHO, SUMS, PART, WIDE, CLASS = range(14)
 FLOAT_ROWS = 14
 CLASSES = 64
@@ -204,8 +218,8 @@ def _least(rule: Any, size: int, estimate: int, wait: float, weight: float, wide
 
 @inner
 def _part(rule: Any, local: int) -> float:
-    """What a job counts in the objective: all, or what one with an accepted deadline does."""
-    if rule.patient >= 0.0:
+    """What a job counts in the objective: all, or what it is favoured by, or what an accepted deadline leaves."""
+    if rule.favours or rule.patient >= 0.0:
         return rule.space.floats[PART, local]
     return 1.0
 
@@ -482,7 +496,7 @@ def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
                     soon = float(ints[DUE_AT, i]) / 1e12  # times are below 1e10 s: distinct seconds, distinct keys
                     if ints[URGENT, i] == 1:
                         key[i] = -1e100 * (2.0 - soon)
-                    elif rule.space.floats[PART, i] < 1.0:
+                    elif rule.patient < 1.0 and run.jobs[AGREED, job] == TENTATIVE:
                         key[i] = 1e100 * (1.0 + soon)
             order[m] = i
             m += 1

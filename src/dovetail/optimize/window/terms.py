@@ -10,7 +10,7 @@ import numpy as np
 from dovetail.arrays import NEVER, Floats
 from dovetail.errors import SettingError
 from dovetail.kernels.passes.lists import ALL
-from dovetail.kernels.passes.order import FCFS
+from dovetail.kernels.passes.order import FCFS, GIVEN_PER_PASS
 from dovetail.kernels.passes.rule import Common
 from dovetail.kernels.planner.plan import PlanRule
 from dovetail.kernels.planner.search import AF, AWF, BOUND_S, BSLD, PASF, SPAN, TERMS, WAIT, no_space
@@ -59,13 +59,14 @@ def plan_rule(
     objective: Objective, *, window: int, decodes: int = 0, foresight: int = 0, clairvoyant: bool = False,
     starve_s: int | None = None, hot: float = HOT, cold: float = COLD, every_s: int = 0, stop_for_news: bool = False,
     seed: int = 0, patient: float = -1.0, depth: int = ALL, groups_above: int = NEVER,
-    long_s: float | None = None, wide: float = 0.0, commit: float = 0.0,
+    long_s: float | None = None, wide: float = 0.0, commit: float = 0.0, favours: bool = False,
 ) -> PlanRule:  # fmt: skip
     """The rule of a planner, without its working space."""
     weights, level = terms(objective)
     starve = NEVER - 1 if starve_s is None else starve_s  # below NEVER: the queue is kept in order of arrival
-    common = Common(FCFS, -1, starve, every_s, stop_for_news, False, foresight, groups_above < NEVER, NEVER)
+    order = GIVEN_PER_PASS if favours else FCFS
+    common = Common(order, -1, starve, every_s, stop_for_news, False, foresight, groups_above < NEVER, NEVER)
     return PlanRule(
-        common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), depth, groups_above,
-        inf if long_s is None else float(long_s), float(wide), float(commit), weights, no_space(),
+        common, window, decodes, clairvoyant, seed, level, float(hot), float(cold), float(patient), depth, favours,
+        groups_above, inf if long_s is None else float(long_s), float(wide), float(commit), weights, no_space(),
     )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Who received what: the processor time that accounts, groups or users had, beside what was due to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from dovetail.arrays import Floats, Ints
+from dovetail.metrics.groups import by_group
+from dovetail.metrics.jobs import counted, outcomes
+from dovetail.model.schedule import Schedule
+from dovetail.model.turns import Turns
+from dovetail.units import WEEK_S
+
+
+@dataclass(frozen=True)
+class Received:
+    """What each owner had in each week."""
+
+    names: tuple[str, ...]
+    due: Floats
+    """The part of all that is due to each; nan where no shares are known."""
+    begins: Ints
+    """When each week begins."""
+    had: Floats
+    """Processor-seconds, a row for each week, a column for each owner."""
+
+    @property
+    def share(self) -> Floats:
+        """The part that each had of what all had, by weeks; nan in weeks in which nothing ran."""
+        total = self.had.sum(axis=1, keepdims=True)
+        share: Floats = np.divide(self.had, total, out=np.full_like(self.had, nan), where=total > 0)
+        return share
+
+    @property
+    def gap(self) -> float:
+        """How much of what ran went to others than it was due to, averaged over weeks; those that asked for less than
+        was due to them are in it."""
+        return float(np.nanmean(np.abs(self.share - self.due).sum(axis=1) / 2)) if len(self.had) else nan
+
+
+def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], Floats]:
+    """Whose each job is, their names, and the part of all that is due to each. `by`: a column of the workload, or what
+    says shares."""
+    if isinstance(by, Turns):
+        owner, named = by.owners(schedule.workload)
+        shares = np.array(list(named.values()), np.float64)
+        return owner, tuple(named), shares / shares.sum() if by.shares else np.full(len(named), nan)
+    numbers, owner = np.unique(schedule.workload.get(by), return_inverse=True)
+    names = tuple(schedule.workload.called(by, number) or "unknown" for number in numbers.tolist())
+    return owner.reshape(-1), names, np.full(len(names), nan)
+
+
+def received(schedule: Schedule, by: str | Turns) -> Received:
+    """What each owner had in each week from the first submit to the last: later the machine runs empty."""
+    owner, names, due = owners(schedule, by)
+    submit, start = schedule.workload.submit, schedule.start
+    if not len(submit):
+        return Received(names, due, submit, np.empty((0, len(names))))
+    weeks = max(1, int(submit[-1] - submit[0]) // WEEK_S)
+    edges = submit[0] + WEEK_S * np.arange(weeks + 1)
+    size = schedule.workload.size.astype(np.float64)
+    runtime = np.where(start >= 0, schedule.workload.runtime, 0)
+    until = [np.bincount(owner, size * np.clip(edge - start, 0, runtime), len(names)) for edge in edges]
+    return Received(names, due, edges[:-1], np.diff(np.array(until), axis=0))
+
+
+def by_owner(schedule: Schedule, by: str | Turns, counting: str = "all") -> list[dict[str, float | str]]:
+    """What happened to each owner's jobs: how many there are, what was due to it and what it received while jobs came,
+    and metrics of its jobs by the keys of `summarize`. Who waited longest, on average, comes first."""
+    owner, names, due = owners(schedule, by)
+    had = received(schedule, by).had.sum(axis=0)
+    jobs = outcomes(schedule, counting)
+    groups = by_group(jobs, owner[counted(schedule, counting)], len(names))
+    rows: list[dict[str, float | str]] = [
+        {
+            "name": name,
+            "due_share": float(due[i]),
+            "received_share": float(had[i] / had.sum()) if had.sum() else nan,
+            **{key: float(values[i]) for key, values in groups.items()},
+        }
+        for i, name in enumerate(names)
+    ]
+    return sorted(rows, key=lambda row: (-np.nan_to_num(float(row["mean_wait_s"]), nan=-1.0), str(row["name"])))

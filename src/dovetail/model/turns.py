@@ -1,0 +1,80 @@
+"""Turns: whose turn it is, by the shares of accounts or by fixed priorities. An order of any list, a weight in any
+plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dovetail.arrays import Floats, Ints
+from dovetail.errors import SettingError
+from dovetail.model.state import State
+from dovetail.model.workload import Workload
+from dovetail.names import unknown
+from dovetail.units import DAY_S, printable
+
+OWNERS: Final = ("account", "group", "user", "queue", "partition", "qos")
+"""Columns of a workload that may say whose a job is."""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What is due to whom. `by`: the column that says whose a job is.
+
+    With `shares`, by name, who has used least of what is due to it comes first, and below each its users, all with the
+    same share; what was used counts half after `half_life_s` (0: it never fades) and is counted every `every_s`
+    seconds. `others`: the shares of each that is not named; None: all are named. With `priority` instead, the highest
+    comes first, whatever was used; `others` have that priority. `members`: who is in each that is no name of the column
+    itself."""
+
+    by: str
+    shares: tuple[tuple[str, int], ...] = ()
+    priority: tuple[tuple[str, float], ...] = ()
+    members: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    others: float | None = None
+    half_life_s: int = 7 * DAY_S
+    every_s: int = 300
+    source: str = ""
+    """The file that says so."""
+
+    def __post_init__(self) -> None:
+        if bool(self.shares) == bool(self.priority):
+            raise SettingError("turns go by shares or by priority: give one of them")
+
+    def __call__(self, state: State) -> Floats:
+        """Keys of the waiting jobs: whose turn it is comes first."""
+        return -self.of(state)
+
+    @staticmethod
+    def of(state: State) -> Floats:
+        """Where the waiting jobs stand: the larger, the sooner."""
+        if not len(state.turn):
+            raise SettingError("the state does not say whose turn it is (`turn`)")
+        return state.turn[state.waiting]
+
+    def owners(self, workload: Workload) -> tuple[Ints, dict[str, float]]:
+        """Whose each job is, as a position in the second: what everybody has, by name, those that are not named too."""
+        where = self.source or "turns"
+        if self.by not in workload.columns:
+            known = [name for name in OWNERS if name in workload.columns]
+            raise SettingError(
+                f"{where}: by = {self.by!r}, which {workload.name} does not say of its jobs;"
+                f" it says {', '.join(known) or 'none of these'}"
+            )
+        named: dict[str, float] = dict(self.shares or self.priority)
+        of = {member: name for name, members in self.members for member in members}
+        numbers, owner = np.unique(workload[self.by], return_inverse=True)
+        names = [workload.called(self.by, number) for number in numbers.tolist()]
+        names = [of.get(name, name) for name in names]
+        for name in names:
+            if name not in named and self.others is None:
+                hint = "give it a number, or all that are not named one as others"
+                raise SettingError(f"{where}: {unknown(self.by, printable(name), named)} If it is missing, {hint}")
+            named.setdefault(name, self.others or 0)
+        place = {name: i for i, name in enumerate(named)}
+        return np.array([place[name] for name in names], np.int64)[owner.reshape(-1)], named
+
+    def __str__(self) -> str:
+        return self.source or f"by {self.by}"
