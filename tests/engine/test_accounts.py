@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dovetail.engine.contract import check_policy, random_workload
-from dovetail.engine.replay import replay
+from dovetail.engine.pass_times import timed_replay
+from dovetail.engine.replay import replay, warm
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import InputError, SettingError, StateError
 from dovetail.io.turns import read_turns
@@ -24,6 +25,7 @@ from dovetail.model.workload import Provenance, Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ListPolicy
 from dovetail.policies.planner import Planner
+from dovetail.policies.published.switch import Switch
 from dovetail.policies.registry import policy
 from dovetail.policies.shares import HALF, Tree
 from dovetail.referee import check_schedule
@@ -58,7 +60,7 @@ def test_whole_and_event_by_event_are_the_same(turns: Turns, which: int) -> None
 
 
 def on_nodes(seed: int) -> tuple[Workload, Cluster]:
-    """Jobs on nodes that fail, some of them after others, some leaving."""
+    """Jobs on nodes that fail; some come later than they were submitted."""
     rng = np.random.Generator(np.random.PCG64([8, seed]))
     n = 24
     limit = rng.integers(2, 40, n)
@@ -89,8 +91,11 @@ def _keep(seen: list[tuple[State, Plan]], state: State, plan: Plan) -> None:
     seen.append((state, plan))
 
 
-def slow_turns(turns: Turns, workload: Workload, state: State, ran: list[tuple[int, int, int]]) -> dict[int, float]:
-    """Where each user stands at a state, second by second; `ran`: which job ran from when to when."""
+def slow_turns(
+    turns: Turns, workload: Workload, state: State, ran: list[tuple[int, int, int]], came: dict[int, int]
+) -> dict[int, float]:
+    """Where each user stands at a state, second by second. `ran`: which job ran from when to when; `came`: when which
+    did first."""
     names = [name for name, _ in turns.shares]
     users = sorted({str(user) for user in workload["user"].tolist()})
     above = (*[-1] * len(names), *[names.index(user) for user in users])
@@ -98,7 +103,8 @@ def slow_turns(turns: Turns, workload: Workload, state: State, ran: list[tuple[i
     tree = Tree(above, shares, (*[False] * len(names), *[True] * len(users)))
     keeps, used = 1 - HALF / turns.half_life_s, [np.longdouble(0)] * len(above)
     total = np.longdouble(0)
-    for at in range(int(workload.submit[0]), state.now - turns.every_s + 1, turns.every_s):
+    first = int(workload.submit[0])
+    for at in range(first, state.now - turns.every_s + 1, turns.every_s):
         used = [amount * keeps ** float(turns.every_s) for amount in used]
         total *= np.longdouble(keeps ** float(turns.every_s))
         for job, begin, end in ran:
@@ -110,7 +116,16 @@ def slow_turns(turns: Turns, workload: Workload, state: State, ran: list[tuple[i
                 used[above[user]] += amount
                 total += amount
     stand = slowly(tree, used, total)  # type: ignore[arg-type]
-    return {int(user): stand[len(names) + i] for i, user in enumerate(users)}
+    last = state.now - (state.now - first) % turns.every_s
+    if last == first:  # nothing has been counted
+        return dict.fromkeys(map(int, users), 1.0)
+    seen = {str(workload["user"][job]) for job, at in came.items() if at <= last}
+    found = {}
+    for i, name in enumerate(users):
+        own = stand[len(names) + i]
+        among = [users.index(one) for one in seen | {name}]
+        found[int(name)] = sum(stand[len(names) + one] <= own for one in among) / len(among)
+    return found
 
 
 @pytest.mark.parametrize("nodes", [False, True])
@@ -125,10 +140,11 @@ def test_the_turn_is_that_of_slow_code(nodes: bool) -> None:
         stepper.advance()
         ran = [(job, at, at + int(workload.runtime[job])) for job, at in enumerate(stepper.start.tolist()) if at >= 0]
         ran = sorted([*ran, *((one.job, one.start, one.end) for one in stepper.lost)])
+        came = {job: at for job, at in enumerate(stepper.arrive.tolist()) if at >= 0} | stepper.first_arrive
         for state, _ in seen:
             if not len(state.waiting):
                 continue
-            wanted = slow_turns(THREE, workload, state, [one for one in ran if one[1] < state.now])
+            wanted = slow_turns(THREE, workload, state, [one for one in ran if one[1] < state.now], came)
             found = {int(workload["user"][job]): float(state.turn[job]) for job in state.waiting.tolist()}
             assert found == {user: pytest.approx(wanted[user], rel=1e-12) for user in found}, (seed, state.now)
             places |= set(found.values())
@@ -166,10 +182,113 @@ def test_in_a_plan_a_wait_counts_by_whose_it_is() -> None:
 
 
 def test_it_keeps_the_contract(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text('by = "user"\nothers = 1\n[shares]\n1 = 3\n')
-    for name in ("list:order={}", "plan-awf:favour={},decodes=10"):
-        findings = check_policy(policy(name.format(tmp_path / "s.toml")), cases=5)
+    (tmp_path / "s.toml").write_text('by = "account"\nevery = "3s"\n[shares]\nx = 3\ny = 1\n[members]\nx = [1, 2]\n')
+    for name in ("list:order={}", "plan-awf:favour={},decodes=10", "switch:plain=easy;order={},mixed=easy,many=easy"):
+        findings = check_policy(policy(name.format(tmp_path / "s.toml")), cases=15)
         assert not [one for one in findings if one.broken]
+
+
+def test_users_to_come_change_nothing() -> None:
+    """Who stands where is counted among those who have come."""
+    differ = 0
+    for seed in range(40):
+        workload, cluster = random_workload(np.random.Generator(np.random.PCG64([11, seed])))
+        n, last = len(workload), int(workload.submit[-1])
+        more = {name: np.concatenate([values, values[:8]]) for name, values in workload.columns.items()}
+        new = min(8, n)
+        more["id"] = np.arange(1, n + new + 1)
+        more["submit"] = np.concatenate([workload.submit, np.full(new, last + 10_000)])
+        more["user"] = np.concatenate([workload["user"], 10 + np.arange(new)])
+        turns = replace(THREE, others=1.0)
+        for chosen in policies(turns)[:3]:
+            alone = replay(workload, chosen, cluster=cluster)
+            longer = replay(replace(workload, columns=more), chosen, cluster=cluster)
+            assert longer.start[:n].tolist() == alone.start.tolist(), seed
+        differ += longer.start[:n].tolist() != replay(workload, Planner(decodes=20), cluster=cluster).start.tolist()
+    assert differ > 5
+
+
+@pytest.mark.parametrize("how", [{"every_s": 5}, {"feedback": True}])
+@pytest.mark.parametrize("which", [0, 2])
+def test_with_feedback_and_periodic_passes_too(which: int, how: dict[str, Any]) -> None:
+    for seed in range(25):
+        workload, cluster = random_workload(np.random.Generator(np.random.PCG64([12, seed])))
+        n = len(workload)
+        rng = np.random.Generator(np.random.PCG64([13, seed]))
+        after = np.where(rng.random(n) < 0.4, rng.integers(1, np.arange(n) + 2), -1)
+        columns = {**workload.columns, "after": after, "think_s": rng.integers(0, 30, n)}
+        columns |= {"leaves_s": np.where(rng.random(n) < 0.3, 40, -1)} if "every_s" in how else {}
+        linked = replace(workload, columns=columns)
+        chosen = policies(THREE)[which]
+        whole, stepped = (replay(linked, chosen, cluster=cluster, event_by_event=way, **how) for way in (False, True))
+        assert whole.start.tolist() == stepped.start.tolist(), seed
+
+
+def one_by_one(users: list[int], submits: list[int], sizes: list[int], lengths: list[int], processors: int) -> Workload:
+    columns = {
+        "id": np.arange(1, len(users) + 1), "submit": np.array(submits), "size": np.array(sizes),
+        "runtime": np.array(lengths), "limit": np.array(lengths), "user": np.array(users),
+    }  # fmt: skip
+    return Workload("few", columns, processors, Provenance("few"))
+
+
+def test_nobody_waits_for_a_copy_of_itself_that_may_come() -> None:
+    few = one_by_one([2, 1, 2], [0, 100, 100], [1, 2, 1], [1000, 10, 20], 2)
+    turns = Turns("user", shares=(("1", 6), ("2", 3)), every_s=7)
+    chosen = Planner(favour=turns, strength=4, foresight=1, long_s=None, decodes=20)
+    assert replay(few, chosen).start.tolist() == [0, 1000, 100]
+
+
+@pytest.mark.parametrize("window", [5, 50])
+def test_who_is_favoured_comes_first_in_a_long_queue_too(window: int) -> None:
+    few = one_by_one([2] * 12 + [1], [0] * 13, [1] * 13, [10] * 13, 1)
+    ranked = Turns("user", priority=(("1", 9.0), ("2", 1.0)))
+    chosen = Planner(favour=ranked, strength=20, decodes=300, long_s=None, window=window)
+    assert replay(few, chosen).start[12] == 0
+
+
+@pytest.mark.parametrize("strength", [0.0, 1.0, 40.0, 100.0])
+def test_no_strength_is_too_large(strength: float) -> None:
+    few = one_by_one([2, 2, 1], [0, 0, 0], [1, 1, 1], [10, 10, 10], 1)
+    ranked = Turns("user", priority=(("1", 1e9), ("2", 1.0)))
+    chosen = Planner(favour=ranked, strength=strength, decodes=50, long_s=None)
+    assert (replay(few, chosen).start[2] == 0) == (strength > 0)
+
+
+def test_priorities_as_weights_and_kernels_made_beforehand(tmp_path: Path) -> None:
+    few = one_by_one([2, 2, 1], [0, 0, 0], [1, 1, 1], [10, 10, 10], 1)
+    few = replace(few, columns={**few.columns, "priority": np.array([-1, 1, 5])})
+    (tmp_path / "mine.py").write_text(
+        "def weights(state):\n    return state.columns['priority'][state.waiting] + 1.0\n"
+    )
+    for name in ("plan-af:favour=priority", f"plan-af:favour={tmp_path}/mine.py:weights", "easy:order=priority"):
+        chosen = policy(name)
+        warm(chosen)
+        assert replay(few, chosen).start.tolist() == [20, 10, 0]
+    with pytest.raises(SettingError, match="priority: the workload says none"):
+        replay(one_by_one([1], [0], [1], [1], 1), "plan-af:favour=priority")
+
+
+def test_shares_of_two_files_do_not_go_together() -> None:
+    two = [ListPolicy(turns, name=name) for name, turns in (("a", THREE), ("b", RANKED))]
+    with pytest.raises(SettingError, match="different shares"):
+        _ = Switch(plain=two[0], mixed=two[1], many=ListPolicy()).turns
+
+    class Weighs(Planner):
+        def weigh(self, state: State) -> Any:
+            return np.ones(len(state.waiting))
+
+    with pytest.raises(SettingError, match="`weigh` and favour"):
+        Weighs("wait", favour=THREE)
+    with pytest.raises(SettingError, match="`turns` says whose turn it is"):
+        policy(type("Mine", (), {"turns": 3, "decide": lambda self, state: Plan()}))
+
+
+def test_passes_are_timed_of_a_policy_that_knows_turns() -> None:
+    workload, cluster = random_workload(np.random.Generator(np.random.PCG64(3)))
+    made, times = timed_replay(workload, Planner(favour=THREE, ms=5), cluster=cluster)
+    assert not check_schedule(made)
+    assert len(times.seconds)
 
 
 def three_accounts(n: int = 3000) -> Workload:
@@ -226,6 +345,9 @@ def test_accounts_receive_what_is_due_to_them() -> None:
         ('by = "user"\n[shares]\na = 1\n[members]\nb = [1]', "no name 'b'"),
         ('by = "user"\n[shares]\na = 1\n[members]\na = 1', "must be a list"),
         ('by = "user"\n[shares]\na = 1\nb = 1\n[members]\na = [1]\nb = ["1"]', "named twice"),
+        ('by = "user"\n[shares]\na = 1\nb = 1\n[members]\na = ["b"]', "named twice"),
+        ('by = "user"\n[shares]\na = 1\n[members]\na = [true]', "must be a list of names"),
+        (f'by = "user"\n[shares]\na = 0x{"f" * 5000}', "a: must be a whole number"),
         ("by = [", "not TOML"),
     ],
 )
@@ -240,12 +362,18 @@ def test_files_that_say_it_wrong(text: str, said: str, tmp_path: Path) -> None:
 
 def test_who_is_not_named() -> None:
     workload, cluster = random_workload(np.random.Generator(np.random.PCG64(1)))
-    with pytest.raises(SettingError, match="give it a number, or all that are not named one as others"):
+    with pytest.raises(SettingError, match="give it a number, or set `others` for all that are not named"):
         replay(workload, ListPolicy(Turns("user", shares=(("1", 3),))), cluster=cluster)
     with pytest.raises(SettingError, match="does not say of its jobs; it says user"):
         replay(workload, ListPolicy(Turns("qos", priority=(("high", 3),))), cluster=cluster)
     with pytest.raises(SettingError, match="give one of them"):
         Turns("user")
+    several: list[dict[str, Any]] = [{"every_s": 0}, {"half_life_s": -1}, {"others": -1}, {"others": 0.5}]
+    for wrong in several:
+        with pytest.raises(SettingError, match=r"must be a number|is counted"):
+            Turns("user", shares=(("1", 1),), **wrong)
+    with pytest.raises(InputError, match="home"):
+        read_turns("~nobody-of-that-name/shares.toml")
 
 
 def test_a_state_that_does_not_say_it() -> None:

@@ -100,7 +100,7 @@ def test_feedback_is_timed_too() -> None:
 def test_an_order_of_the_users_is_refused() -> None:
     workload, _ = random_workload(np.random.Generator(np.random.PCG64(1)))
     for keyed in (ListPolicy(order=lambda state: state.waiting), policy("plan:objective=wait")):
-        with pytest.raises(SettingError, match="not for a user's order"):
+        with pytest.raises(SettingError, match="asked for on the way"):
             timed_replay(workload, keyed)
 
 

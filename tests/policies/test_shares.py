@@ -121,6 +121,22 @@ def test_standing_is_that_of_slow_code() -> None:
     assert several > 500
 
 
+def test_standing_in_a_flat_tree_too() -> None:
+    rng, flat = random.Random(2), 0
+    for _ in range(2000):
+        accounts, users = rng.randint(1, 5), rng.randint(1, 9)
+        above = [-1] * accounts + [rng.randrange(accounts) for _ in range(users)]
+        shares = [rng.choice((0, 1, 1, 3)) for _ in above]
+        tree = Tree(tuple(above), tuple(shares), tuple(a >= 0 for a in above))
+        used = [0.0] * accounts + [float(rng.choice((0, 0, 1, 2, 4))) for _ in range(users)]
+        for member in range(accounts, len(above)):
+            used[above[member]] += used[member]
+        found = standing(tree, used, sum(used[:accounts]))
+        assert {user: at for user, at in enumerate(found.tolist()) if at} == slowly(tree, used, sum(used[:accounts]))
+        flat += tree.flat
+    assert 500 < flat < 2000
+
+
 def test_what_was_used_fades_and_counts_for_all_above() -> None:
     tree = Tree((-1, 0, 0, -1, 3), (1, 1, 1, 1, 1), (False, True, True, False, True))
     usage = Usage(tree, half_life_s=3600)

@@ -169,6 +169,8 @@ def replay_command(
             machine = replace(nodes or Cluster(workload.processors), cap=cap)
             workload = fits_counted(workload, machine)
         prepare.need_jobs(workload)
+        if owners is not None and not isinstance(owners, str):
+            owners.owners(workload)
         read_s = time.process_time() - clock
         how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}
         how["keep"] = keep is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -15,34 +15,38 @@ from dovetail.policies.shares import Tree, Usage
 
 class Accounts:
     """Keeps count as a replay goes on. Usage is counted every `turns.every_s` seconds from the first submit on: a pass
-    sees what had been used when it was last."""
+    sees what had been used when it was last. A user stands among those who had come by then."""
 
     def __init__(self, turns: Turns, workload: Workload) -> None:
         self._workload, self._every_s = workload, turns.every_s
-        account, named = turns.owners(workload)
+        owner, named = turns.owners(workload)
         self._usage: Usage | None = None
         if turns.priority:
-            self._turn: Floats = np.array([float(value) for value in named.values()])[account]
+            self._turn: Floats = np.array([float(value) for value in named.values()])[owner]
             return
-        pairs, owner = np.unique(np.stack([account, workload.get("user")]), axis=1, return_inverse=True)
-        accounts, users = len(named), pairs.shape[1]
+        used, owner = np.unique(owner, return_inverse=True)  # an account without jobs stands nowhere
+        pairs, user = np.unique(np.stack([owner.reshape(-1), workload.get("user")]), axis=1, return_inverse=True)
+        accounts, users = len(used), pairs.shape[1]
+        shares = np.array(list(named.values()), np.int64)[used].tolist()
         above = (*[-1] * accounts, *pairs[0].tolist())
-        tree = Tree(above, (*map(int, named.values()), *[1] * users), (*[False] * accounts, *[True] * users))
-        self._owner: Ints = accounts + owner.reshape(-1)
-        first = int(workload.submit[0]) if len(workload) else 0
-        self._usage = Usage(tree, turns.half_life_s, first)
+        tree = Tree(above, (*shares, *[1] * users), (*[False] * accounts, *[True] * users))
+        self._owner: Ints = accounts + user.reshape(-1)
+        self._seen = np.zeros(accounts + users, bool)
+        self._usage = Usage(tree, turns.half_life_s, int(workload.submit[0]) if len(workload) else 0)
         self._open = np.empty(0, np.int64)
         """Jobs that may have run since the usage was counted, of those below `_came`."""
         self._came = 0
-        self._turn = self._usage.standing()[self._owner]
+        self._turn = np.ones(len(workload))
 
-    def turn(self, now: int, start: Ints, came: int, lost: Sequence[Lost] = ()) -> Floats:
+    def turn(
+        self, now: int, start: Ints, below: int, came: tuple[Ints, Mapping[int, int]], lost: Sequence[Lost] = ()
+    ) -> Floats:
         """Where the owner of each job stands at an instant: the larger, the sooner. `start` has the starts so far; jobs
-        from `came` on have not come."""
+        from `below` on have not come. `came`: when the others did; and those that were lost, first."""
         if self._usage is None or now < self._usage.now + self._every_s:
             return self._turn
-        self._open = np.concatenate([self._open, np.arange(self._came, came)])
-        self._came = came
+        self._open = np.concatenate([self._open, np.arange(self._came, below)])
+        self._came = below
         until, runtime = now - (now - int(self._usage.now)) % self._every_s, self._workload.runtime
         begun = self._open[start[self._open] >= 0]
         spans = [(one.job, one.start, one.end) for one in lost if one.end > self._usage.now]
@@ -55,7 +59,18 @@ class Accounts:
             ran = seconds > 0
             self._usage.pass_to(at)
             self._usage.add(self._owner[jobs[ran]], self._workload.size[jobs[ran]], seconds[ran])
+        arrive, again = came
+        here = self._open[(arrive[self._open] >= 0) & (arrive[self._open] <= until)]
+        self._seen[self._owner[here]] = True
+        self._seen[self._owner[[job for job, at in again.items() if at <= until]]] = True
         over = (start[self._open] >= 0) & (start[self._open] + runtime[self._open] <= until)
         self._open = self._open[~over]
-        self._turn = self._usage.standing()[self._owner]
+        self._turn = self._among_seen(self._usage.standing())[self._owner]
         return self._turn
+
+    def _among_seen(self, stand: Floats) -> Floats:
+        """The part of the users seen so far that stand no better, oneself counted: the first has 1. Who is still to
+        come changes nothing."""
+        seen, new = np.sort(stand[self._seen]), ~self._seen
+        found: Floats = (np.searchsorted(seen, stand, "right") + new) / (len(seen) + new)
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from dovetail.model.requests import Requests, requests_of
 from dovetail.model.schedule import Lost
 from dovetail.model.workload import Workload
 
+_Numbers = TypeVar("_Numbers", bound=npt.NDArray[Any])
 LONG = 2000
 """Unlike jobs that wait: where a pass plans each of them, a replay may take minutes."""
 
@@ -254,9 +255,9 @@ def new_replay(
     return Replay(run, cap, fitted(rule, cap, room), learner, failures=cluster.failures, leaving=leaving)
 
 
-def read_only(values: Ints) -> Ints:
+def read_only(values: _Numbers) -> _Numbers:
     """The same numbers, to be looked at and not changed."""
-    view = values.view()
+    view: _Numbers = values.view()
     view.flags.writeable = False
     return view
 

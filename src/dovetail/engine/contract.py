@@ -85,6 +85,19 @@ def random_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
     return Workload("random", columns, processors, Provenance("random")), Cluster(processors)
 
 
+def _drawn(policy: Policy, rng: np.random.Generator) -> tuple[Workload, Cluster]:
+    """One whose jobs belong to those whom the policy knows, if it asks whose turn it is."""
+    workload, cluster = random_workload(rng)
+    turns = policy.turns
+    if turns is None:
+        return workload, cluster
+    of = dict(turns.members)
+    names = tuple(member for name, _ in turns.shares or turns.priority for member in of.get(name, (name,)))
+    owner = {turns.by: rng.integers(0, len(names), len(workload))}
+    columns = {**workload.columns, **owner}
+    return replace(workload, columns=columns, names={**workload.names, turns.by: names}), cluster
+
+
 def _starts(
     policy: Policy, workload: Workload, cluster: Cluster, see: Callable[[State, Plan], None] | None = None
 ) -> Ints:
@@ -98,7 +111,7 @@ def _legal(policy: Policy, rng: np.random.Generator) -> None:
         for violation in check_plan(state, plan, deadlines=True):
             raise _BrokenError(f"at {state.now} s: {violation.rule}: {violation.detail}")
 
-    _starts(policy, *random_workload(rng), see)
+    _starts(policy, *_drawn(policy, rng), see)
 
 
 def _pure(policy: Policy, rng: np.random.Generator) -> None:
@@ -109,25 +122,25 @@ def _pure(policy: Policy, rng: np.random.Generator) -> None:
                 f"at {state.now} s: asked twice, starts {list(plan.starts)} and then {list(again.starts)}"
             )
 
-    _starts(policy, *random_workload(rng), see)
+    _starts(policy, *_drawn(policy, rng), see)
 
 
 def _starts_all(policy: Policy, rng: np.random.Generator) -> None:
-    workload, cluster = random_workload(rng)
+    workload, cluster = _drawn(policy, rng)
     never = np.flatnonzero(_starts(policy, workload, cluster) < 0)
     if len(never):
         raise _BrokenError(f"the cluster fell idle and job {never[0]} had not been started")
 
 
 def _valid(policy: Policy, rng: np.random.Generator) -> None:
-    workload, cluster = random_workload(rng)
+    workload, cluster = _drawn(policy, rng)
     schedule = replay(workload, policy, cluster=cluster, event_by_event=True)
     for violation in check_schedule(schedule, expect_all_started=False):
         raise _BrokenError(f"{violation.rule}: {violation.detail}")
 
 
 def _no_peeking(policy: Policy, rng: np.random.Generator) -> None:
-    workload, cluster = random_workload(rng)
+    workload, cluster = _drawn(policy, rng)
     until = int(rng.choice(workload.submit))
     known = workload.take(workload.submit <= until, "not yet submitted")
     whole, part = _starts(policy, workload, cluster)[: len(known)], _starts(policy, known, cluster)
@@ -139,10 +152,8 @@ def _no_peeking(policy: Policy, rng: np.random.Generator) -> None:
 
 
 def _time_shift(policy: Policy, rng: np.random.Generator) -> None:
-    workload, cluster = random_workload(rng)
-    later = Workload(
-        "later", {**workload.columns, "submit": workload.submit + 1000}, cluster.processors, Provenance("r")
-    )
+    workload, cluster = _drawn(policy, rng)
+    later = replace(workload, columns={**workload.columns, "submit": workload.submit + 1000})
     here, there = _starts(policy, workload, cluster), _starts(policy, later, cluster)
     differ = np.flatnonzero(np.where(here >= 0, here + 1000, -1) != there)
     if len(differ):
@@ -152,7 +163,7 @@ def _time_shift(policy: Policy, rng: np.random.Generator) -> None:
 def _same_engine(policy: Policy, rng: np.random.Generator) -> None:
     if not policy.compiled:
         return
-    workload, cluster = random_workload(rng)
+    workload, cluster = _drawn(policy, rng)
     whole = replay(workload, policy, cluster=cluster).start
     differ = np.flatnonzero(whole != _starts(policy, workload, cluster))
     if len(differ):

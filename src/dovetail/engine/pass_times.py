@@ -70,7 +70,7 @@ def timed_replay(
     if policy.choices:
         raise SettingError(f"{policy.name}: passes are timed of one planner, not of one that chooses among several")
     if policy.user_keys:
-        raise SettingError("passes are timed for built-in policies and for policies in Python, not for a user's order")
+        raise SettingError(f"{policy.name}: passes are not timed where an order or weights are asked for on the way")
     estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
     cluster = made_ready(cluster, workload, policy)
     rule = policy.rule(Asked(0, estimator.bounded, True, False, seed, bool(cluster.kinds)))

@@ -378,11 +378,15 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
     user, columns = workload.get("user"), {name: read_only(values) for name, values in workload.told.items()}
     accounts, none = Accounts(policy.turns, workload) if policy.turns else None, np.empty(0)
 
+    def turn_of(accounts: Accounts, at: Replay) -> Floats:
+        below = len(workload) if at.run.links.shape[1] else int(at.run.info[layout.NEXT])
+        came = (at.run.jobs[layout.ARRIVE], at.first_arrive)
+        return read_only(accounts.turn(at.now, at.start, below, came, at.lost))
+
     def keys(at: Replay, waiting: Ints | None = None) -> Floats:
         jobs, info, news = read_only(at.run.jobs), at.run.info, at.run.lists[layout.NEWS_LIST]
         running = np.sort(at.run.lists[layout.END_JOB, : info[layout.RUNNING]])
         told = int(info[layout.ENDED])
-        came = len(workload) if at.run.links.shape[1] else int(info[layout.NEXT])
         state = State(
             now=at.now, processors=cluster.processors, free=at.free,
             waiting=at.waiting.copy() if waiting is None else waiting,
@@ -390,7 +394,7 @@ def _keys_of(policy: Policy, workload: Workload, cluster: Cluster, seed: int) ->
             submit=jobs[layout.ARRIVE] if waiting is None else workload.submit + workload.held_s,
             size=jobs[layout.SIZE], limit=workload.limit, estimate=jobs[layout.ESTIMATE], user=user,
             start=jobs[layout.START], seed=seed, deadline_s=jobs[layout.DEADLINE], columns=columns,
-            turn=none if accounts is None else accounts.turn(at.now, jobs[layout.START], came, at.lost),
+            turn=none if accounts is None else turn_of(accounts, at),
         )  # fmt: skip
         with of_user(f"{policy.name}: its order"):
             return policy.keys(state)  # type: ignore[no-any-return]

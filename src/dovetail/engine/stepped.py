@@ -295,7 +295,8 @@ class Stepper:
         """Whose turn it is, if the policy wants to know."""
         if self._accounts is None:
             return np.empty(0)
-        return self._accounts.turn(self.now, self.start, len(self.workload), self.lost)
+        came = (self.arrive, self.first_arrive)
+        return read_only(self._accounts.turn(self.now, self.start, len(self.workload), came, self.lost))
 
     def _charge(self, seconds: float) -> None:
         """Let the time that a decision took pass. Jobs that end or arrive meanwhile are known to the next pass."""

@@ -8,21 +8,18 @@ from typing import Any, Final
 
 from dovetail.errors import InputError, SettingError
 from dovetail.io.clusters import read_toml, shown
-from dovetail.model.turns import OWNERS, Turns
+from dovetail.model.turns import MOST, OWNERS, Turns
 from dovetail.names import unknown
 from dovetail.units import MOST_SECONDS, parse_duration, printable
 
-MOST: Final = 10**9
-"""Shares or priority of one."""
 _KEYS: Final = ("by", "half_life", "every", "others", "shares", "priority", "members")
 
 
 def read_turns(path: str | Path) -> Turns:
     """Read whose turn it is. InputError for whatever is not as docs/shares.md says."""
-    table = read_toml(Path(path).expanduser(), "shares")
     try:
-        return _turns(table, str(path))
-    except (ValueError, SettingError) as error:
+        return _turns(read_toml(Path(path).expanduser(), "shares"), str(path))
+    except (ValueError, SettingError, RuntimeError) as error:
         raise InputError(path, 0, str(error)) from error
 
 
@@ -64,10 +61,10 @@ def _members(table: Any, named: list[str]) -> tuple[tuple[str, tuple[str, ...]],
     for name, members in table.items():
         if name not in named:
             raise ValueError(f"members: {unknown('name', printable(name), named)}")
-        if not isinstance(members, list) or not all(isinstance(one, str | int) for one in members):
+        if not isinstance(members, list) or not all(type(one) in (str, int) for one in members):
             raise ValueError(f"members: {printable(name)} = {shown(members)}: must be a list of names or numbers")
         for one in map(str, members):
-            if one in seen:
+            if one in seen or (one in named and one != name):
                 raise ValueError(f"members: {printable(one)!r} is named twice")
             seen.add(one)
     return tuple((name, tuple(map(str, members))) for name, members in table.items())
@@ -76,8 +73,9 @@ def _members(table: Any, named: list[str]) -> tuple[tuple[str, tuple[str, ...]],
 def _number(name: str, value: Any, whole: bool) -> Any:
     kinds = (int,) if whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= MOST:
-        kind = "a whole number" if whole else "a number"
-        raise ValueError(f"{printable(name)} = {shown(value)}: must be {kind} from 0 to {MOST:,}")
+        kind, huge = "a whole number" if whole else "a number", isinstance(value, int) and abs(value) > MOST
+        given = "" if huge else f" = {shown(value)}"  # a number may have more digits than can be written
+        raise ValueError(f"{printable(name)}{given}: must be {kind} from 0 to {MOST:,}")
     return value
 
 

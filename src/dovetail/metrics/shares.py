@@ -11,7 +11,7 @@ from dovetail.arrays import Floats, Ints
 from dovetail.metrics.groups import by_group
 from dovetail.metrics.jobs import counted, outcomes
 from dovetail.model.schedule import Schedule
-from dovetail.model.turns import Turns
+from dovetail.model.turns import UNKNOWN, Turns
 from dovetail.units import WEEK_S
 
 
@@ -36,9 +36,10 @@ class Received:
 
     @property
     def gap(self) -> float:
-        """How much of what ran went to others than it was due to, averaged over weeks; those that asked for less than
-        was due to them are in it."""
-        return float(np.nanmean(np.abs(self.share - self.due).sum(axis=1) / 2)) if len(self.had) else nan
+        """The part of what ran that would have had to go to other owners for each to have its due, averaged over weeks.
+        It is above 0 also where an owner asked for less than its due."""
+        away = np.abs(self.share - self.due).sum(axis=1) / 2
+        return float(away[np.isfinite(away)].mean()) if np.isfinite(away).any() else nan
 
 
 def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], Floats]:
@@ -49,7 +50,7 @@ def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], 
         shares = np.array(list(named.values()), np.float64)
         return owner, tuple(named), shares / shares.sum() if by.shares else np.full(len(named), nan)
     numbers, owner = np.unique(schedule.workload.get(by), return_inverse=True)
-    names = tuple(schedule.workload.called(by, number) or "unknown" for number in numbers.tolist())
+    names = tuple(schedule.workload.called(by, number) or UNKNOWN for number in numbers.tolist())
     return owner.reshape(-1), names, np.full(len(names), nan)
 
 
@@ -59,11 +60,15 @@ def received(schedule: Schedule, by: str | Turns) -> Received:
     submit, start = schedule.workload.submit, schedule.start
     if not len(submit):
         return Received(names, due, submit, np.empty((0, len(names))))
-    weeks = max(1, int(submit[-1] - submit[0]) // WEEK_S)
-    edges = submit[0] + WEEK_S * np.arange(weeks + 1)
-    size = schedule.workload.size.astype(np.float64)
-    runtime = np.where(start >= 0, schedule.workload.runtime, 0)
-    until = [np.bincount(owner, size * np.clip(edge - start, 0, runtime), len(names)) for edge in edges]
+    weeks = max(1, (int(submit[-1] - submit[0]) + WEEK_S // 2) // WEEK_S)  # as in groups.weeks
+    edges = np.append(submit[0] + WEEK_S * np.arange(weeks), submit[-1])
+    ran = np.flatnonzero(start >= 0)
+    lost = np.array([(one.job, one.start, one.end) for one in schedule.lost], np.int64).reshape(-1, 3).T
+    jobs = np.concatenate([ran, lost[0]])
+    begin = np.concatenate([start[ran], lost[1]])
+    lasted = np.concatenate([schedule.workload.runtime[ran], lost[2] - lost[1]])
+    owner, size = owner[jobs], schedule.workload.size[jobs].astype(np.float64)
+    until = [np.bincount(owner, size * np.clip(edge - begin, 0, lasted), len(names)) for edge in edges]
     return Received(names, due, edges[:-1], np.diff(np.array(until), axis=0))
 
 

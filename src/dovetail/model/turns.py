@@ -1,5 +1,5 @@
-"""Turns: whose turn it is, by the shares of accounts or by fixed priorities. An order of any list, a weight in any
-plan."""
+"""Turns: whose turn it is, by the shares of accounts or by fixed priorities. An order of any list, a weight in
+plans."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from dovetail.units import DAY_S, printable
 
 OWNERS: Final = ("account", "group", "user", "queue", "partition", "qos")
 """Columns of a workload that may say whose a job is."""
+MOST: Final = 10**9
+"""Shares or priority of one."""
+UNKNOWN: Final = "unknown"
+"""Whose a job is of which the log does not say it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,11 @@ class Turns:
     def __post_init__(self) -> None:
         if bool(self.shares) == bool(self.priority):
             raise SettingError("turns go by shares or by priority: give one of them")
+        for name, value in (*self.shares, *self.priority, ("others", self.others or 0)):
+            if not 0 <= value <= MOST or (self.shares and value != int(value)):
+                raise SettingError(f"{printable(name)}: must be a number from 0 to {MOST:,}, whole where it is shares")
+        if self.every_s < 1 or self.half_life_s < 0:
+            raise SettingError("usage is counted every second at most, and its half-life is not below 0")
 
     def __call__(self, state: State) -> Floats:
         """Keys of the waiting jobs: whose turn it is comes first."""
@@ -66,12 +75,12 @@ class Turns:
         named: dict[str, float] = dict(self.shares or self.priority)
         of = {member: name for name, members in self.members for member in members}
         numbers, owner = np.unique(workload[self.by], return_inverse=True)
-        names = [workload.called(self.by, number) for number in numbers.tolist()]
+        names = [workload.called(self.by, number) or UNKNOWN for number in numbers.tolist()]
         names = [of.get(name, name) for name in names]
         for name in names:
             if name not in named and self.others is None:
-                hint = "give it a number, or all that are not named one as others"
-                raise SettingError(f"{where}: {unknown(self.by, printable(name), named)} If it is missing, {hint}")
+                words = f"{where}: {unknown(self.by, printable(name), named)}".rstrip("?") + "."
+                raise SettingError(f"{words} To add it, give it a number, or set `others` for all that are not named")
             named.setdefault(name, self.others or 0)
         place = {name: i for i, name in enumerate(named)}
         return np.array([place[name] for name in names], np.int64)[owner.reshape(-1)], named

@@ -79,6 +79,7 @@ def written(settings: Mapping[str, Any]) -> str:
     """Settings as they stand behind a name: `:long=2d,wide=0.2`; nothing for none."""
     words = []
     for key, value in settings.items():
-        days = f"{value // DAY_S}d" if key.endswith("_s") and value is not None else value
-        words.append(f"{key.removesuffix('_s')}={'none' if value is None else days}")
+        text = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        text = f"{value // DAY_S}d" if key.endswith("_s") and value is not None else text
+        words.append(f"{key.removesuffix('_s')}={text}")
     return f":{','.join(words)}" if words else ""

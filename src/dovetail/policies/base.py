@@ -190,8 +190,12 @@ class Policy(ABC):
 
     @declared
     def turns(self) -> Turns | None:
-        """By what it wants to be told whose turn it is (`State.turn`); None: it does not look at that."""
-        return None
+        """By what it, or one that it hands decisions on to, wants to be told whose turn it is (`State.turn`); None: it
+        does not look at that."""
+        found = dict.fromkeys(one.turns for one in self.deciders if one is not self and one.turns is not None)
+        if len(found) > 1:
+            raise SettingError(f"{self.name} hands decisions on to policies with different shares: give them one file")
+        return next(iter(found), None)
 
     @declared
     def choices(self) -> Choices | None:

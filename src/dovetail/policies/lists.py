@@ -40,7 +40,7 @@ function has an attribute `static` that is true (its keys must not depend on tim
 def by_priority(state: State) -> Ints:
     """The highest priority first, as the workload has it (column `priority`); without one last."""
     if "priority" not in state.columns:
-        raise SettingError("order=priority: the workload says no priorities (column `priority`)")
+        raise SettingError("priority: the workload says none of its jobs (column `priority`)")
     return -state.columns["priority"][state.waiting]
 
 
@@ -49,6 +49,12 @@ def alike(state: State) -> Floats:
     return np.ones(len(state.waiting))
 
 
+def alike_for_good(state: State) -> Floats:
+    """The same, said once for all jobs."""
+    return alike(state)
+
+
+alike_for_good.static = True  # type: ignore[attr-defined]
 by_priority.static = True  # type: ignore[attr-defined]
 
 
@@ -157,7 +163,7 @@ class ListPolicy(RulePolicy):
         return self.order if isinstance(self.order, Turns) else None
 
     def to_compile(self) -> Policy:
-        return self if self.turns is None else replace(self, order=alike)
+        return replace(self, order=(alike_for_good if self.static_keys else alike)) if self.user_keys else self
 
     @property
     def static_keys(self) -> bool:

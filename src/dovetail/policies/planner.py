@@ -133,7 +133,7 @@ class Planner(RulePolicy):
     wide: float = setting(0.0, "in AWF, a job's area counts times its size to this power", number(-2, 2))
     commit: float = setting(0.0, "what jobs that may come count that would wait for what starts", number(0, 1e6))
     favour: Weights | None = setting(None, "whose waits count more", _FAVOUR, optional=True)
-    strength: float = setting(1.0, "they count by this power of what `favour` says", number(0, 100))
+    strength: float = setting(1.0, "the power to which what `favour` says is raised", number(0, 100))
     place: str = place_setting()
     name: str = "plan"
 
@@ -146,6 +146,8 @@ class Planner(RulePolicy):
             )
         terms(parse(self.objective))
         check_heat(self.hot, self.cold)
+        if self.favour is not None and type(self).weigh is not Planner.weigh:
+            raise SettingError(f"{self.name}: `weigh` and favour both say what a wait counts; give one of them")
 
     holds: ClassVar[str] = "there is room for it now; the plan gives it to others first"
     stands: ClassVar[int] = layout.PLACE
@@ -193,18 +195,15 @@ class Planner(RulePolicy):
         return self.favour if isinstance(self.favour, Turns) else None
 
     def to_compile(self) -> Policy:
-        return self if self.turns is None else replace(self, favour=alike)
+        return self if self.favour is None else replace(self, favour=alike)
 
     def keys(self, state: State) -> Any:
-        if not self.user_keys:
-            return None
-        weights = self._checked(self.weigh(state), state, "weigh") if self._weighs else np.ones(len(state.waiting))
         if self.favour is None:
-            return weights
+            return self._checked(self.weigh(state), state, "weigh") if self._weighs else None
         of = self.favour.of if isinstance(self.favour, Turns) else self.favour
-        weights = weights * self._checked(of(state), state, "favour") ** self.strength
-        mean = weights.mean()  # foreseen jobs count 1
-        return weights / mean if 0 < mean < np.inf else np.ones(len(weights))
+        weights = self._checked(of(state), state, "favour")
+        most = weights.max(initial=0.0)  # who counts most counts 1: no power of that is too large
+        return (weights / most) ** self.strength if most > 0 else np.ones(len(weights))
 
     def _checked(self, answer: Any, state: State, who: str) -> Floats:
         try:

@@ -17,6 +17,7 @@ import dovetail.policies.published
 from dovetail.errors import SettingError
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
+from dovetail.model.turns import Turns
 from dovetail.names import in_file, make, settings_of, unknown, with_settings
 from dovetail.policies.base import Policy
 from dovetail.policies.lists import ORDERS
@@ -32,6 +33,8 @@ class UserPolicy(Policy):
         for word in ("clairvoyant", "keeps_promises", "timed", "cannot", "place", "needs_site", "turns"):
             if hasattr(own, word):
                 setattr(self, word, getattr(own, word))
+        if not isinstance(self.turns, Turns | None):
+            raise SettingError(f"{self.name}: `turns` says whose turn it is: a Turns, or None")
 
     def __repr__(self) -> str:
         return f"UserPolicy({self.name})"

@@ -60,13 +60,33 @@ class Tree:
     @cached_property
     def below(self) -> dict[int, Ints]:
         """The members of each account; -1: those above which there is none."""
-        above = np.asarray(self.above)
+        above = self.over
         return {member: np.flatnonzero(above == member) for member in (-1, *np.flatnonzero(~self.is_user).tolist())}
+
+    # The same once more, to count with.
 
     @cached_property
     def is_user(self) -> Mask:
-        """The same as `user`, to count with."""
         return np.asarray(self.user, bool)
+
+    @cached_property
+    def over(self) -> Ints:
+        return np.asarray(self.above, np.int64)
+
+    @cached_property
+    def parts(self) -> Amounts:
+        return np.asarray(self.due, np.longdouble)
+
+    @cached_property
+    def as_account(self) -> Mask:
+        found: Mask = np.asarray(self.shares) == AS_ITS_ACCOUNT
+        return found
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether accounts stand beside each other, each with users and nothing else below it."""
+        with_users = np.unique(self.over[self.is_user]).tolist()
+        return with_users == np.flatnonzero(~self.is_user).tolist() and bool((self.over[~self.is_user] < 0).all())
 
     @cached_property
     def due(self) -> tuple[float, ...]:
@@ -102,7 +122,7 @@ class Usage:
         used: Amounts = (lasted * self._keeps**lasted * np.asarray(processors, np.float64)).astype(np.longdouble)
         for one in used:  # one by one: a sum in another order has other last digits
             self.total += one
-        above = np.asarray(self.tree.above)
+        above = self.tree.over
         while len(members):
             np.add.at(self.amount, members, used)
             members = above[members]
@@ -116,10 +136,10 @@ class Usage:
 def standing(tree: Tree, amount: npt.ArrayLike, total: Any) -> Floats:
     """Where each user of a tree stands, of what members have used and what was used in all; 0 for accounts."""
     level = _levels(tree, np.asarray(amount, np.longdouble), np.longdouble(total))
-    found, users = np.zeros(len(tree.above)), sum(tree.user)
-    in_turn = list(_users(tree, level, -1, tied=False))
-    if in_turn:
-        members, tied = (np.concatenate(parts) for parts in zip(*in_turn, strict=True))
+    found, users = np.zeros(len(tree.above)), int(tree.is_user.sum())
+    if users:
+        parts = [_in_accounts(tree, level)] if tree.flat else _users(tree, level, -1, tied=False)
+        members, tied = (np.concatenate(some) for some in zip(*parts, strict=True))
         first = np.maximum.accumulate(np.where(tied, 0, np.arange(users)))  # of those that tie
         found[members] = (users - first) / users
     return found
@@ -141,12 +161,25 @@ def _users(tree: Tree, level: Amounts, above: int, *, tied: bool) -> Iterator[tu
     yield members[begin:], same[begin:]
 
 
+def _in_accounts(tree: Tree, level: Amounts) -> tuple[Ints, Mask]:
+    """The same for a flat tree, all accounts at once."""
+    accounts, users = np.flatnonzero(~tree.is_user), np.flatnonzero(tree.is_user)
+    accounts = accounts[np.argsort(-level[accounts], kind="stable")]
+    place, same = np.zeros(len(level), np.int64), np.zeros(len(level), bool)
+    place[accounts] = np.arange(len(accounts))
+    same[accounts[1:]] = level[accounts[1:]] == level[accounts[:-1]]
+    users = users[np.lexsort((-level[users], place[tree.over[users]]))]
+    account, own = tree.over[users], level[users]
+    tied = same[account]
+    tied[1:] = np.where(account[1:] == account[:-1], own[1:] == own[:-1], tied[1:])
+    return users, tied
+
+
 def _levels(tree: Tree, used: Amounts, total: np.longdouble) -> Amounts:
     """How much of what is due to each member it has not used: its share over its part of what its siblings used."""
-    above = np.append(used, total)[list(tree.above)]
-    due = np.asarray(tree.due, np.longdouble)
+    above, due = np.append(used, total)[tree.over], tree.parts
     part = np.divide(used, above, out=np.zeros_like(used), where=above != 0)
     level = np.divide(due, part, out=np.full_like(due, inf), where=part != 0)
     level[due == 0] = 0
-    level[np.asarray(tree.shares) == AS_ITS_ACCOUNT] = inf
+    level[tree.as_account] = inf
     return level

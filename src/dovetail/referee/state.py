@@ -105,13 +105,12 @@ def _check_columns(state: State) -> None:
     """All columns are numbers, and as long as each other; all lists name jobs in them."""
     columns: dict[str, Any] = {name: getattr(state, name) for name in (*_COLUMNS, "deadline_s", "draws_mw", *_LISTS)}
     columns |= {f"licences[{printable(str(name))!r}]": values for name, values in state.licences.items()}
-    turn = state.turn
-    if not isinstance(turn, np.ndarray) or turn.dtype != np.float64 or turn.shape not in ((0,), state.submit.shape):
-        raise StateError("turn: must be an array of numbers in 64 bits, one for each job or none")
     for name, values in columns.items():
         if not isinstance(values, np.ndarray) or values.dtype != np.int64 or values.ndim != 1:
             raise StateError(f"{name}: must be an array of whole numbers in 64 bits, one for each job")
-    n = len(state.submit)
+    n, turn = len(state.submit), state.turn
+    if not isinstance(turn, np.ndarray) or turn.dtype != np.float64 or turn.shape not in ((0,), (n,)):
+        raise StateError("turn: must be an array of numbers in 64 bits, one for each job or none")
     for name, values in columns.items():
         if name in _LISTS:
             _refuse(values, _outside(values, 0, n - 1), f"is in {name}, and the columns have {n:,} jobs, from 0 on")

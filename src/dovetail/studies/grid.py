@@ -44,7 +44,7 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     folder, code = path.resolve().parent, worker_code()
     texts = {name: placed(name, folder) for name in (*study.policies, *study.estimates)}
     named = {name: (text, hash_of_files(text)) for name, text in texts.items()}
-    solvers = {name: _solver(text, files, name in study.policies) for name, (text, files) in named.items()}
+    solvers = {name: _solver(text, name in study.policies) for name, (text, _) in named.items()}
     common = (study.counting, study.feedback, study.every_s, study.keep)
     tasks: list[Task] = []
     used: set[int] = set()
@@ -81,9 +81,9 @@ def tasks_of(study: Study, path: Path, keep: Callable[[Workload], object]) -> li
     return tasks
 
 
-def _solver(text: str, files: str, decides: bool) -> str:
+def _solver(text: str, decides: bool) -> str:
     """The version of OR-Tools where it decides. A user's file may call whatever it likes, so it may decide there."""
-    return ortools_version() if files or (decides and policy_named(text).by_solver) else ""
+    return ortools_version() if ".py:" in text or (decides and policy_named(text).by_solver) else ""
 
 
 def _place(path: str) -> str:

@@ -286,7 +286,7 @@ def placed(name: str, folder: Path) -> str:
             raise SettingError(f"{path}: a file of yours that a study names cannot have = , or : in its path")
         return found[1] + path
 
-    return re.sub(r"(^|=)([^=:,]+\.(?:py(?=:)|toml(?=,|$)))", absolute, name)
+    return re.sub(r"(^|=)([^=:,;]+\.(?:py(?=:)|toml(?=[,;]|$)))", absolute, name)
 
 
 def _keys(where: tuple[str | int, ...]) -> list[str]:

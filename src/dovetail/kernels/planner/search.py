@@ -89,8 +89,10 @@ RECENT_JOBS = 256
 REPAIRS = 6
 """How often a list order is made again with those first that it made late."""
 
-LISTS = (FCFS, -1, SJF, SAF, LAF, SPF)
-"""Orders that a search begins with, FCFS the first of them; -1: that of the standing plan."""
+FAVOURED, FAVOURED_SMALL = -2, -3
+LISTS = (FCFS, -1, SJF, SAF, LAF, SPF, FAVOURED, FAVOURED_SMALL)
+"""Orders that a search begins with, FCFS the first of them; -1: that of the standing plan. Where some are favoured,
+those first who count most, and those of the least area for what they count."""
 
 
 class Space(NamedTuple):
@@ -488,8 +490,13 @@ def list_order(rule: Any, run: Run, now: int, code: int, n: int) -> None:
     for i in range(n):
         job, came = ints[JOBS, i], ints[CAME, i]
         if not _starves(rule, now, i):
-            if code < 0:
+            if code == -1:
                 key[i] = float(ints[STOOD, i]) if ints[STOOD, i] >= 0 else 1e300
+            elif code == FAVOURED:
+                key[i] = -_part(rule, i)
+            elif code == FAVOURED_SMALL:
+                area = float(run.jobs[SIZE, job]) * float(run.jobs[ESTIMATE, job])
+                key[i] = area / max(_part(rule, i), 1e-200)
             else:
                 key[i] = key_of(code, came, run.jobs[SIZE, job], run.jobs[ESTIMATE, job], now, 0.0)
                 if rule.patient >= 0.0 and ints[DUE_AT, i] < NEVER:
@@ -549,6 +556,8 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
         ints[FROM, i] = earliest_fit(cap, ints[JOBS, i], max(now, ints[CAME, i]), run.jobs[ESTIMATE, ints[JOBS, i]])
     best = np.inf
     for code in LISTS:
+        if code < -1 and not rule.favours:
+            continue
         list_order(rule, run, now, np.int64(code), n)  # type: ignore[arg-type]
         recall_plan(cap, base)
         place(rule, cap, run, np.int64(0), n)  # type: ignore[arg-type]
@@ -681,7 +690,7 @@ def search(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     for i in range(n):
         starving += _starves(rule, now, i)
     window = min(n, rule.window)
-    space.counts[0] += len(LISTS) + 1
+    space.counts[0] += len(LISTS) + 1 - (0 if rule.favours else 2)
     for i in range(n if n > window else 0):
         ints[LIST_ORDER, i], ints[LIST_AT, i] = ints[BEST_ORDER, i], ints[BEST_AT, i]
     # A ratio is linearised at the best plan so far: a second round does it again at what the first has found.
