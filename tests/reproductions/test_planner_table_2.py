@@ -135,7 +135,7 @@ def test_by_default_a_cell_with_a_very_long_wait_does_not_count() -> None:
 
 
 def test_the_page_shows_what_the_study_asks_for() -> None:
-    study = read_study(FOLDER.studies[0])
+    study = read_study(FOLDER.path / "study.toml")
     assert study.include == []
     for trace in study.traces:
         for estimate in study.estimates:

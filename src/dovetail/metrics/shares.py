@@ -54,14 +54,15 @@ def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], 
     return owner.reshape(-1), names, np.full(len(names), nan)
 
 
-def received(schedule: Schedule, by: str | Turns) -> Received:
-    """What each owner had in each week from the first submit to the last: later the machine runs empty."""
+def received(schedule: Schedule, by: str | Turns, every_s: int = WEEK_S) -> Received:
+    """What each owner had in each week, or other span, from the first submit to the last: later the machine runs
+    empty."""
     owner, names, due = owners(schedule, by)
     submit, start = schedule.workload.submit, schedule.start
     if not len(submit):
         return Received(names, due, submit, np.empty((0, len(names))))
-    weeks = max(1, (int(submit[-1] - submit[0]) + WEEK_S // 2) // WEEK_S)  # as in groups.weeks
-    edges = np.append(submit[0] + WEEK_S * np.arange(weeks), submit[-1])
+    weeks = max(1, (int(submit[-1] - submit[0]) + every_s // 2) // every_s)  # as in groups.weeks
+    edges = np.append(submit[0] + every_s * np.arange(weeks), submit[-1])
     ran = np.flatnonzero(start >= 0)
     lost = np.array([(one.job, one.start, one.end) for one in schedule.lost], np.int64).reshape(-1, 3).T
     jobs = np.concatenate([ran, lost[0]])
