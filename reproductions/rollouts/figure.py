@@ -31,6 +31,9 @@ def against_ms(values: Values, _: Runs) -> Figure:
                         [one - m for m, one in zip(middle, high, strict=True)]]  # fmt: skip
                 ax.errorbar(at, middle, yerr=ends, color=stroke.colour, marker=stroke.marker, capsize=2, label=words)
             ax.set_xscale("log")
+            ax.set_xlim(0.15, 300)
+            ax.set_xticks([1, 10, 100], ["1", "10", "100"])
+            ax.set_xticks([], minor=True)
             ax.set_title(f"{log}, {metric}")
             ax.set_xlabel("milliseconds a pass" if row == len(LOGS) - 1 else "")
             ax.set_ylabel("% of the planner" if column == 0 else "")

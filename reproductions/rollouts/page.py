@@ -43,7 +43,7 @@ def cells(_: Work) -> list[Cell]:
                 for goal in METRICS.values()
                 for seed in range(seeds)
             ]
-    return sorted(found, key=lambda cell: ("draws" in cell.policy, int(cell.policy.split()[-1]), cell.seed))
+    return sorted(found, key=lambda cell: ("draws" in cell.policy, cell.seed, int(cell.policy.split()[-1])))
 
 
 @cache

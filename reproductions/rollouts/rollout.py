@@ -87,7 +87,7 @@ class Rollout(Policy):
         for other in self._others:
             plan = other.decide(state)
             found.setdefault(frozenset(plan.starts), plan)
-        if first.starts:  # the widest of those that would start is held
+        if first.starts and len(first.starts) + len(state.running) > 1:  # the widest of those that start is held
             held = max(first.starts, key=lambda job: int(state.size[job]))
             starts = [job for job in first.starts if job != held]
             plan = replace(first, starts=starts, expected={**first.expected, held: state.now + 1})
@@ -159,6 +159,8 @@ class Rollout(Policy):
         limit = jobs[layout.ESTIMATE].copy()
         made = Replay(run, cap, fitted(rule, cap, lists.shape[1]), new_learner(limit, first=limit))
         made.advance()
+        if bool((made.start < 0).any()):
+            raise ValueError("a future has come to its end, and not all have started")
         counted = np.concatenate([np.arange(len(waits)), np.arange(n, n + m)])
         wait: Floats = (made.start[counted] - jobs[layout.SUBMIT, counted]).astype(np.float64)
         weight = 1.0 if self.planner.objective == "af" else (jobs[layout.SIZE] * runtime)[counted].astype(np.float64)
