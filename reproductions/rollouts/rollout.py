@@ -65,10 +65,6 @@ class Rollout(Policy):
         one = self.planner
         self._others = [replace(one, commit=0.5), replace(one, foresight=4), replace(one, objective="bsld")]
 
-    @property
-    def clairvoyant(self) -> bool:
-        return False
-
     def decide(self, state: State) -> Plan:
         for job in state.ended.tolist():
             self._ran[job] = state.now - int(state.start[job])

@@ -170,7 +170,7 @@ def ready(
     if keep and (estimator.asked or (policy.user_keys and not policy.static_keys)):
         raise SettingError(_NOT_KEPT.format("a predictor or an order that is asked on the way"))
     if policy.turns:
-        Accounts(policy.turns, workload)
+        policy.turns.owners(workload)
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator

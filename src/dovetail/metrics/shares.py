@@ -57,7 +57,10 @@ def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], 
 def received(schedule: Schedule, by: str | Turns, every_s: int = WEEK_S) -> Received:
     """What each owner had in each week, or other span, from the first submit to the last: later the machine runs
     empty."""
-    owner, names, due = owners(schedule, by)
+    return _had(schedule, *owners(schedule, by), every_s)
+
+
+def _had(schedule: Schedule, owner: Ints, names: tuple[str, ...], due: Floats, every_s: int) -> Received:
     submit, start = schedule.workload.submit, schedule.start
     if not len(submit):
         return Received(names, due, submit, np.empty((0, len(names))))
@@ -77,7 +80,7 @@ def by_owner(schedule: Schedule, by: str | Turns, counting: str = "all") -> list
     """What happened to each owner's jobs: how many there are, what was due to it and what it received while jobs came,
     and metrics of its jobs by the keys of `summarize`. Who waited longest, on average, comes first."""
     owner, names, due = owners(schedule, by)
-    had = received(schedule, by).had.sum(axis=0)
+    had = _had(schedule, owner, names, due, WEEK_S).had.sum(axis=0)
     jobs = outcomes(schedule, counting)
     groups = by_group(jobs, owner[counted(schedule, counting)], len(names))
     rows: list[dict[str, float | str]] = [

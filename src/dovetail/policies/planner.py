@@ -77,8 +77,6 @@ def _favour(text: str) -> Weights:
     order = read_order(text)
     if order is by_priority:
         return priorities
-    if isinstance(order, Turns):
-        return order
     if not callable(order):
         raise ValueError(_FAVOUR.words)
     return order  # type: ignore[no-any-return]
