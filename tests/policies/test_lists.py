@@ -249,5 +249,5 @@ def test_jobs_come_in_the_order_of_their_priorities() -> None:
         made = replay(workload, policy("easy:order=priority"), event_by_event=by_event)
         assert made.start.tolist() == [0, 20, 30, 10]
     del columns["priority"]
-    with pytest.raises(SettingError, match="says no priorities"):
+    with pytest.raises(SettingError, match="says none for its jobs"):
         replay(Workload("four", columns, 1, Provenance("by hand")), policy("easy:order=priority"))

@@ -40,7 +40,7 @@ function has an attribute `static` that is true (its keys must not depend on tim
 def by_priority(state: State) -> Ints:
     """The highest priority first, as the workload has it (column `priority`); without one last."""
     if "priority" not in state.columns:
-        raise SettingError("priority: the workload says none of its jobs (column `priority`)")
+        raise SettingError("priority: the workload says none for its jobs (column `priority`)")
     return -state.columns["priority"][state.waiting]
 
 
