@@ -9,6 +9,7 @@ python benchmarks/first_run.py --wheel dovetail-0.1.0-cp311-cp311-linux_x86_64.w
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import resource
@@ -16,7 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
@@ -24,24 +27,38 @@ COMMAND = Path(sys.executable).with_name("dovetail")
 
 
 def warm_all() -> None:
-    """Compile every kind of policy, run whole and event by event, and the SWF reader."""
-    import io
+    """Compile every kind of policy, run whole and event by event: on processors by one process, on nodes by another,
+    since what two kinds share is compiled once in a process."""
+    both = [get_context("spawn").Process(target=warm_on, args=(nodes,)) for nodes in (False, True)]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+        if one.exitcode:
+            raise SystemExit(f"kernels could not be compiled: exit code {one.exitcode}")
 
+
+def warm_on(nodes: bool) -> None:
+    """Compile what there is for processors, and for reading logs; or for nodes. Lists with a cap on power beside."""
+    from dovetail.engine.ahead import parts
     from dovetail.engine.contract import check_policy
-    from dovetail.engine.replay import replay, warm
-    from dovetail.io.clusters import cluster_named
+    from dovetail.engine.replay import one_job, replay
     from dovetail.io.swf import read_swf_stream
+    from dovetail.model.cluster import PowerCap
     from dovetail.policies.registry import policy
-    from dovetail.workloads.lublin import lublin
 
-    read_swf_stream(io.BytesIO(b"1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n"), "warm-up", "warm-up")
-    for name in ("easy", "easy:relax=0.5", "conservative"):
-        chosen = policy(name)
-        warm(chosen)
-        check_policy(chosen, cases=1)
-    on_nodes, cluster = policy("easy"), cluster_named("eurora")
-    warm(on_nodes, nodes=True)
-    replay(lublin(2, cluster.processors, seed=0), on_nodes, cluster=cluster, event_by_event=True)
+    workload, cluster = one_job(nodes)
+    capped = replace(cluster, cap=PowerCap(10**6))
+    if not nodes:
+        read_swf_stream(io.BytesIO(b"1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n"), "warm-up", "warm-up")
+        check_policy(policy("easy"), cases=1)
+    for part, (name, on_nodes) in parts().items():
+        if not name or on_nodes != nodes:
+            continue
+        chosen = policy(name).to_compile()
+        for machine in (cluster, capped) if part.startswith("list") else (cluster,):
+            for by_event in (False, True):
+                replay(workload, chosen, cluster=machine, event_by_event=by_event)
 
 
 def cpu_of(command: list[str], cache: str) -> tuple[float, str]:

@@ -28,6 +28,8 @@ from tests.contract.cases import case
 from tests.slow import policies as slow
 from tests.slow.workloads import random_jobs
 
+pytestmark = pytest.mark.xdist_group("seam")  # they compile kernels of their own
+
 # A second model: two lists of reservations, read from end to end --------------------------------------------
 
 RUNNING, PLANNED, TOTAL, HEAD = range(4)
@@ -285,8 +287,3 @@ def test_two_resources_uncompiled() -> None:
     script = f"from tests.kernels.test_seam import two_resources; print(two_resources(0, {CASES * 4 // 10}))"
     done = subprocess.run([sys.executable, "-c", script], env=env, check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.slow
-def test_two_resources_compiled() -> None:
-    assert two_resources(0, 400) == []

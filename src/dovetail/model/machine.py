@@ -21,6 +21,8 @@ PLACES: Final = {
 """Rules of placement (docs/nodes.md)."""
 
 Machine = Counted | Nodes | Pooled
+BESIDE_NODES: Final = 4
+"""Beside nodes, so many resources are counted at least: one kernel does for a cap on power and three licences."""
 
 
 def nodes_of(cap: Machine) -> Nodes | None:
@@ -45,8 +47,8 @@ def new_machine(
     if takes.shape != (len(size), len(counted)):
         raise ValueError(f"what jobs take of {list(cluster.counted)} has the shape {takes.shape}")
     if requests is None:
-        need, total = np.column_stack([size, takes]).reshape(-1), np.concatenate([[cluster.processors], counted])
-        return new_counted(need, total, jobs, 2 * (jobs + foresight))
+        need, total = np.column_stack([size, takes]), np.concatenate([[cluster.processors], counted])
+        return new_counted(*_widened(need, total), jobs, 2 * (jobs + foresight))
     known = cluster.typical
     one, none = np.ones(len(known), np.int64), np.zeros(len(known), np.int64)
     columns = (
@@ -77,4 +79,15 @@ def new_machine(
     if not len(counted):
         return nodes
     room = 2 * jobs + 4
-    return Pooled(nodes, new_counted(np.ascontiguousarray(takes).reshape(-1), counted, room, room + 2 * foresight))
+    return Pooled(nodes, new_counted(*_widened(takes, counted, BESIDE_NODES), room, room + 2 * foresight))
+
+
+def _widened(need: Ints, total: Ints, least: int = 1) -> tuple[Ints, Ints]:
+    """What jobs need and what there is, with resources added of which nobody needs any, to the next power of two:
+    kernels are compiled for a number of resources, which takes a minute, so there are few such numbers."""
+    width = least
+    while width < len(total):
+        width *= 2
+    if more := width - len(total):
+        need, total = np.pad(need, ((0, 0), (0, more))), np.pad(total, (0, more))
+    return need.reshape(-1), total
