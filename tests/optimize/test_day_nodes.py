@@ -19,6 +19,8 @@ from dovetail.optimize.day.cpsat import solve_day
 from dovetail.optimize.day.problem import Day, OnNodes, Placer, Searched, delay_search, multi_search, segments_of
 from tests.conftest import CASES
 
+pytestmark = pytest.mark.xdist_group("day-nodes")  # they compile kernels of their own
+
 SETS = np.array([[False, False], [True, False], [False, True], [True, True]])
 """Of two kinds, by their bits."""
 FAR = 400

@@ -121,7 +121,7 @@ def starts_of(state: State, plan: Plan) -> dict[int, int]:
 def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
     """The guarantee of the design, against plans made second by second."""
     passes = better = 0
-    for seed in range(60):
+    for seed in range(30):
         for state, plan in watched(seed, Planner(objective, decodes=40, long_s=None)):
             got = slow.value(objective, state, starts_of(state, plan))
             waiting = state.waiting.tolist()
@@ -132,7 +132,7 @@ def test_in_each_pass_no_list_plan_is_better(objective: str) -> None:
             assert got <= best * (1 + 1e-12), (seed, state.now)
             passes += 1
             better += got < best * (1 - 1e-9)
-    assert passes > 500
+    assert passes > 250
     assert better > 0
 
 

@@ -18,6 +18,8 @@ from reproductions.packing_table_3.page import POLICIES, READ_IN, rules_of
 from reproductions.pages import content
 from tests.slow.last2 import Last2
 
+pytestmark = pytest.mark.xdist_group("last2")  # they compile kernels of their own
+
 Row = tuple[int, int, int, int, int]
 """A job: submit, size, run time, limit, user."""
 

@@ -22,6 +22,8 @@ from tests.optimize.brute import best_order, random_problem
 from tests.optimize.test_cpsat import window
 from tests.policies.test_planner import starts_of, watched
 
+pytestmark = pytest.mark.xdist_group("windows")  # they compile kernels of their own
+
 REGULAR = ("af", "awf", "bsld")
 
 

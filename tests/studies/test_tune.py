@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
@@ -15,7 +16,7 @@ from dovetail.errors import SettingError
 from dovetail.io.write import write
 from dovetail.model.workload import Step, Workload
 from dovetail.policies.registry import policy
-from dovetail.studies.executors import engine
+from dovetail.studies.executors import Engine
 from dovetail.studies.store import Store
 from dovetail.studies.tune import (
     BASE,
@@ -31,6 +32,8 @@ from dovetail.studies.tune import (
 )
 from dovetail.workloads.lublin import lublin
 
+HERE = Engine(lambda: nullcontext(ThreadPoolExecutor(1)), 1, 0.5, 2)
+"""In this process: a pool of others takes seconds to start for each round."""
 NAMES = [BASE, USUAL, "list-sjf", "list-saf", "list-laf", "easy-sjbf"]
 
 
@@ -48,7 +51,7 @@ def tuned(folder: Path, workload: Workload, longest: tuple[float, float] = (inf,
     write(workload, path)
     store = Store(folder / "store")
     write_study(store.path / FILE, {"path": str(path), "name": "log"}, workload, NAMES, "limit", 0)
-    return tune(store, goal, longest, engine("local", 1, store.path), print, lambda tasks: nullcontext(print_nothing))
+    return tune(store, goal, longest, HERE, print, lambda tasks: nullcontext(print_nothing))
 
 
 def print_nothing(standing: Any) -> None:
