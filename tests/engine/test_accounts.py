@@ -320,7 +320,7 @@ def test_accounts_receive_what_is_due_to_them() -> None:
     assert received(workload, alike.start) == pytest.approx([1 / 3, 1 / 3, 1 / 3], abs=0.05)
     # Physics asks for 0.45 of the machine and gets it; the others share the rest three to one.
     assert received(workload, shared.start) == pytest.approx([0.41, 0.45, 0.14], abs=0.02)
-    planned = replay(workload, Planner("awf", favour=turns, strength=4))
+    planned = replay(workload, Planner("awf", decodes=20, favour=turns, strength=4))
     assert received(workload, planned.start)[1] > received(workload, alike.start)[1] + 0.05
     waits = [np.bincount(workload["account"], weights=one.start - workload.submit)[1] for one in (shared, alike)]
     assert waits[0] < waits[1] / 4

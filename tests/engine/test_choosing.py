@@ -53,7 +53,7 @@ def test_it_decides_from_the_past_alone() -> None:
     policy = AutoPlanner("awf", every_s=6 * 3600, trial=20)
     schedule = replay(workload, policy)
     rng = np.random.Generator(np.random.PCG64(1))
-    for share in (0.2, 0.5, 0.8):
+    for share in (0.3, 0.8):
         now = int(workload.submit[int(share * len(workload))])
         ended = (schedule.start >= 0) & (schedule.end <= now)
         least = np.where(schedule.start <= now, np.maximum(now - schedule.start + 1, 1), 1)

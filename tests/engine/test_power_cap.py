@@ -109,7 +109,7 @@ def test_capped_replays_equal_slow_ones() -> None:
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     script = (
         "from tests.engine.test_power_cap import corrections, differences;"
-        "print(differences(0, 300) + corrections(0, 60))"
+        "print(differences(0, 150) + corrections(0, 40))"
     )
     done = subprocess.run(
         [sys.executable, "-W", "ignore::RuntimeWarning", "-c", script],

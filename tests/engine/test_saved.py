@@ -106,7 +106,7 @@ def test_a_command_that_is_killed_goes_on(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from dovetail.engine import saved;"
         "from dovetail.engine.replay import replay; from dovetail.api import generate;"
         "saved.Saved.__init__.__defaults__ = (0.0,);"
-        "made = replay(generate(20000, 64, seed=1, load=1.2), 'easy', keep=Path(sys.argv[1]));"
+        "made = replay(generate(5000, 64, seed=1, load=1.2), 'easy', keep=Path(sys.argv[1]));"
         "print(int(made.start.sum()), made.passes)"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -119,7 +119,7 @@ def test_a_command_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert going.communicate()[0] == ""
     again = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     assert "The replay goes on from" in again.stderr
-    made = replay(generate(20000, 64, seed=1, load=1.2), "easy")
+    made = replay(generate(5000, 64, seed=1, load=1.2), "easy")
     assert again.stdout.split() == [str(int(made.start.sum())), str(made.passes)]
     assert list(tmp_path.glob("*.replay")) == []
 

@@ -90,7 +90,7 @@ def as_said_by_an_obvious_predictor(name: str, correct: str, seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("correct", CORRECTIONS)
 def test_as_said_by_obvious_predictors(correct: str) -> None:
-    for seed in range(40):
+    for seed in range(20):
         for name in OBVIOUS:
             as_said_by_an_obvious_predictor(name, correct, seed)
 
