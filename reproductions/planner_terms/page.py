@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from math import exp, log
+from pathlib import Path
 from statistics import fmean
 from typing import Final
 
+from dovetail.engine.replay import replay
+from dovetail.io.read import read_workload
+from dovetail.metrics import summarize
 from dovetail.metrics.comparison import mean_interval
+from dovetail.model.workload import Workload
+from dovetail.policies.planner import PLANNED, Planner
+from dovetail.studies.task import Cell
+from dovetail.workloads.filters import clean
+from dovetail.workloads.scenarios import apply
 from reproductions.claims import NO, YES, Judged
+from reproductions.planner_terms.history import ByHistory
+from reproductions.running import Work
 from reproductions.runs import Run, Runs
 from reproductions.values import Content, Key, NotRunError, Values
 
@@ -31,6 +44,41 @@ TERMS: Final = {
     "BSLD, foresight=4": ("BSLD", "bsld,long=2d", "bsld,foresight=4,long=2d"),
 }
 """A term: the metric, the planner without it, and with it."""
+WINDOWS: Final = (50, 200)
+LONG_QUEUES: Final = (
+    "HPC2N, days 640 to 700", "HPC2N, days 640 to 700, 1.25 x the load", "HPC2N, days 640 to 700, 1.5 x the load",
+    "HPC2N, days 640 to 700, 2 x the load", "HPC2N, days 720 to 780",
+)  # fmt: skip
+GUESSED: Final = {
+    "SDSC-DS": ("SDSC-DS-2004-2.1-cln", "0d..120d"), "ALCF-Theta-2023": ("ALCF-Theta-2023", "0d..120d"),
+    "HPC2N, first half": ("HPC2N-2002-2.2-cln", "0d..120d"), "ALCF-Mira-2018": ("ALCF-Mira-2018", "0d..15d"),
+    "RICC": ("RICC-2010-2", "0d..6d"), "UniLu-Gaia": ("UniLu-Gaia-2014-1", "0d..40d"),
+    "HPC2N, second half": ("HPC2N-2002-2.2-cln", "640d..700d"),
+}  # fmt: skip
+BY_LIMIT, BY_HISTORY = "plan-bsld, one over the limit", "plan-bsld, by history"
+
+
+def cells(_: Work) -> list[Cell]:
+    """Slowdown with limits, weighed by the limits and by what a user's last jobs took."""
+    return [
+        Cell(log_, "", span, weighed, "limit", seed)
+        for log_, (_file, span) in GUESSED.items()
+        for seed in range(SEEDS)
+        for weighed in (BY_LIMIT, BY_HISTORY)
+    ]
+
+
+@cache
+def _log(path: Path, span: str) -> Workload:
+    return apply(clean(read_workload(path), ["standard"]), f"span={span}")
+
+
+def solve(cell: Cell, work: Work) -> dict[str, float]:
+    """One replay."""
+    log_ = _log(work.log(f"archive/{GUESSED[cell.trace][0]}.swf.gz"), cell.span)
+    own = Planner(**PLANNED["bsld"], name="plan-bsld")
+    chosen = own if cell.policy == BY_LIMIT else replace(own, favour=ByHistory(log_.runtime))
+    return summarize(replay(log_, chosen, estimate=cell.estimate, seed=cell.seed))
 
 
 def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
@@ -42,6 +90,14 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
         for term, (metric, *pair) in TERMS.items():
             for log_ in OTHERS:
                 found |= _term(runs, term, METRICS[metric], [f"{PLAN}{one}" for one in pair], log_, estimate)
+    for log_ in LONG_QUEUES:
+        for window in WINDOWS:
+            pair = [f"{PLAN}af,window={window}{commit}" for commit in ("", ",commit=0.5")]
+            found |= _term(runs, f"commit, window={window}", "af_s", pair, log_, "runtime")
+            if run := runs.get(log_, pair[0], "runtime"):
+                found[f"commit, window={window}", log_, "wait, h"] = run.numbers["mean_wait_s"] / 3600
+    for log_, (_file, span) in GUESSED.items():
+        found |= _term(runs, "by history", "bsld", [BY_LIMIT, BY_HISTORY], log_, "limit", span)
     return found
 
 
@@ -63,10 +119,12 @@ def _chosen(runs: Runs, policy: str, estimate: str) -> dict[Key, Content]:
     return found
 
 
-def _term(runs: Runs, term: str, key: str, pair: Sequence[str], log_: str, estimate: str) -> dict[Key, Content]:
+def _term(
+    runs: Runs, term: str, key: str, pair: Sequence[str], log_: str, estimate: str, span: str = "all"
+) -> dict[Key, Content]:
     """The change by a term, each seed a pair: its mean, its interval by Student's t; and of the longest wait."""
     without, with_ = (
-        [run for seed in range(SEEDS) if (run := runs.get(log_, one, estimate, seed=seed))] for one in pair
+        [run for seed in range(SEEDS) if (run := runs.get(log_, one, estimate, seed=seed, span=span))] for one in pair
     )
     if len(without) < SEEDS or len(with_) < SEEDS:
         return {}
@@ -117,6 +175,21 @@ def terms(values: Values) -> list[list[str]]:
             if any(cells):
                 rows.append([term, words, *(cell or "not run" for cell in cells)])
     return rows
+
+
+def windows(values: Values) -> list[list[str]]:
+    """What commitment changes, by the planning window."""
+    tables = [f"commit, window={window}, runtime" for window in WINDOWS]
+    waits = [values.text(f"commit, window={WINDOWS[0]}", log_, "wait, h", ".2f", "not run") for log_ in LONG_QUEUES]
+    return [
+        [log_, wait, *(_cell(values, table, log_) or "not run" for table in tables)]
+        for log_, wait in zip(LONG_QUEUES, waits, strict=True)
+    ]
+
+
+def guessed(values: Values) -> list[list[str]]:
+    """What it changes to weigh by history."""
+    return [[log_, _cell(values, "by history, limit", log_) or "not run"] for log_ in GUESSED]
 
 
 def _cell(values: Values, table: str, log_: str) -> str:

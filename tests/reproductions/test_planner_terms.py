@@ -52,9 +52,13 @@ def test_a_term_is_a_change_by_seeds() -> None:
 
 
 def test_the_studies_have_what_the_page_asks_for() -> None:
-    first, others = sorted(FOLDER.studies, key=lambda path: path.name != "study.toml")
-    chosen, rest = read_study(first), read_study(others)
+    names = ("study.toml", "study-others.toml", "study-windows.toml")
+    chosen, rest, windows = (read_study(FOLDER.path / name) for name in names)
+    assert {path.name for path in FOLDER.studies} == set(names)
     assert tuple(trace.label for trace in chosen.traces) == page.CHOOSING
     assert tuple(trace.label for trace in rest.traces) == page.OTHERS
     assert (chosen.spans, rest.seeds) == ([page.SPAN], list(range(page.SEEDS)))
     assert {f"{page.PLAN}{one}" for _, *pair in page.TERMS.values() for one in pair} <= set(rest.policies)
+    assert tuple(trace.label for trace in windows.traces) == page.LONG_QUEUES
+    planners = [f"{page.PLAN}af,window={one}{more}" for one in page.WINDOWS for more in ("", ",commit=0.5")]
+    assert (windows.policies, windows.seeds) == (planners, list(range(page.SEEDS)))
