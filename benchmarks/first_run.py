@@ -9,7 +9,6 @@ python benchmarks/first_run.py --wheel dovetail-0.1.0-cp311-cp311-linux_x86_64.w
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import os
 import resource
@@ -40,25 +39,21 @@ def warm_all() -> None:
 
 def warm_on(nodes: bool) -> None:
     """Compile what there is for processors, and for reading logs; or for nodes. Lists with a cap on power beside."""
-    from dovetail.engine.ahead import parts
+    from dovetail.engine.ahead import compile_here, parts
     from dovetail.engine.contract import check_policy
     from dovetail.engine.replay import one_job, replay
-    from dovetail.io.swf import read_swf_stream
     from dovetail.model.cluster import PowerCap
     from dovetail.policies.registry import policy
 
+    for part, (name, on_nodes) in parts().items():
+        if on_nodes == nodes:
+            compile_here(part, name, nodes)
     workload, cluster = one_job(nodes)
     capped = replace(cluster, cap=PowerCap(10**6))
+    for by_event in (False, True):
+        replay(workload, "list", cluster=capped, event_by_event=by_event)
     if not nodes:
-        read_swf_stream(io.BytesIO(b"1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n"), "warm-up", "warm-up")
         check_policy(policy("easy"), cases=1)
-    for part, (name, on_nodes) in parts().items():
-        if not name or on_nodes != nodes:
-            continue
-        chosen = policy(name).to_compile()
-        for machine in (cluster, capped) if part.startswith("list") else (cluster,):
-            for by_event in (False, True):
-                replay(workload, chosen, cluster=machine, event_by_event=by_event)
 
 
 def cpu_of(command: list[str], cache: str) -> tuple[float, str]:

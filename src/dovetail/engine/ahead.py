@@ -127,7 +127,8 @@ def ship(
             path.unlink()
 
 
-def _compile(part: str, name: str, nodes: bool) -> None:
+def compile_here(part: str, name: str, nodes: bool) -> None:
+    """A part, by this process: run whole and event by event."""
     if part != SHARED:
         workload, cluster = one_job(nodes)
         for one_by_one in (False, True):
@@ -152,7 +153,7 @@ def _main(task: str, *words: str) -> None:
         ship(parts(policies), len(os.sched_getaffinity(0)), lambda one: print(f"kernels: {one.part}"), Path(folder))
         return
     part, name, nodes = words
-    _compile(part, name, bool(nodes))
+    compile_here(part, name, bool(nodes))
     if lost:
         sys.exit(lost[0])
     made = {"functions": WATCH.compiled, "cpu_s": round(time.process_time(), 1), "files": [*used], "folder": str(CACHE)}
