@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from glob import escape
 from math import isclose, isnan, nan
 from multiprocessing import get_context
@@ -21,7 +22,9 @@ from dovetail.cli.study import shown
 from dovetail.clock import cpu_s
 from dovetail.errors import DovetailError, InputError
 from dovetail.files import beside
+from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
+from dovetail.model.workload import Workload
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine, engine
 from dovetail.studies.grid import tasks_of
@@ -31,6 +34,8 @@ from dovetail.studies.spec import Match, Study, read_study
 from dovetail.studies.store import Store
 from dovetail.studies.task import Cell, Task, plain
 from dovetail.studies.worker import run_batch
+from dovetail.workloads.filters import clean
+from dovetail.workloads.scenarios import apply
 from reproductions.folders import Folder
 from reproductions.runs import CELL, Points, Run, Runs, code_of, read_runs, write_runs
 
@@ -58,6 +63,10 @@ class Work:
             rule = f"no such log: set --traces or {VARIABLE} to a folder that has it"
             raise InputError(path, 0, f"{rule}; reproductions/README.md says where each log comes from")
         return path
+
+    def jobs(self, name: str, scenario: str = "") -> Workload:
+        """The cleaned jobs of a log, as a scenario has them: `papers/KTH-SP2`, `span=0d..120d`. It is read once."""
+        return _jobs(self.log(f"{name}.swf.gz"), scenario)
 
     def schedule(self, cell: Cell) -> Schedule:
         """The schedule of a cell of the studies; it is run here if the store does not have it."""
@@ -88,6 +97,11 @@ class Work:
             with beside(path) as new:
                 new.write_text(json.dumps(kept), encoding="utf-8")
         return kept
+
+
+@cache
+def _jobs(path: Path, scenario: str) -> Workload:
+    return apply(_jobs(path, ""), scenario) if scenario else clean(read_workload(path), ["standard"])
 
 
 def prepare(folder: Folder, traces: Path, store: Store, cells: Sequence[Cell] | None = None, only: str = "*") -> Work:

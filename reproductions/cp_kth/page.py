@@ -11,7 +11,6 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.engine.replay import replay
-from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.model.workload import Workload
 from dovetail.optimize.window.bounds import lower_bound
@@ -21,7 +20,6 @@ from dovetail.optimize.window.problem import Problem, Solution
 from dovetail.policies.registry import policy
 from dovetail.studies.task import Cell
 from dovetail.units import WEEK_S
-from dovetail.workloads.filters import clean
 from reproductions.claims import NO, PART, YES, Judged, verdict
 from reproductions.running import Work
 from reproductions.runs import Run, Runs
@@ -48,12 +46,8 @@ def cells(work: Work) -> list[Cell]:
         for estimate in ("runtime", "limit") for term in TERMS
     ]  # fmt: skip
     found.append(Cell(LOG, "", "all", LONGER, "runtime", 0))
-    weeks = range(int(_weeks(_log(work))[-1]) + 1)
+    weeks = range(int(_weeks(work.jobs(f"papers/{LOG}"))[-1]) + 1)
     return found + [Cell(LOG, f"week {week:02d}", "all", OFFLINE, "runtime", 0) for week in weeks]
-
-
-def _log(work: Work) -> Workload:
-    return clean(read_workload(work.log(f"papers/{LOG}.swf.gz")), ["standard"])
 
 
 def _weeks(log: Workload) -> Ints:
@@ -65,7 +59,7 @@ def _weeks(log: Workload) -> Ints:
 def solve(cell: Cell, work: Work) -> dict[str, float]:
     """A replay with CP-SAT, and what it proved; or a week."""
     if cell.scenario:
-        log = _log(work)
+        log = work.jobs(f"papers/{LOG}")
         return offline(log.take(_weeks(log) == int(cell.scenario.split()[1]), cell.scenario))
     chosen, seen = cast("Solver", policy(cell.policy)), list[tuple[bool, bool]]()
     objective = parse(chosen.objective)
@@ -74,7 +68,7 @@ def solve(cell: Cell, work: Work) -> dict[str, float]:
         proved = found.status == "optimal"
         seen.append((proved, found.value < objective.value(problem, begin) * (1 - 1e-9)))
 
-    made = replay(_log(work), replace(chosen, see=see), estimate=cell.estimate)
+    made = replay(work.jobs(f"papers/{LOG}"), replace(chosen, see=see), estimate=cell.estimate)
     proved, better = np.array(seen).T
     return {
         **summarize(made), "passes": made.passes, "searches": len(seen), "proved": float(proved.mean()),

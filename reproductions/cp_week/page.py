@@ -8,11 +8,9 @@ from typing import Final
 import numpy as np
 
 from dovetail.engine.replay import replay
-from dovetail.io.read import read_workload
 from dovetail.policies.registry import policy
 from dovetail.studies.task import Cell
 from dovetail.units import DAY_S, WEEK_S
-from dovetail.workloads.filters import clean
 from reproductions.running import Work
 from reproductions.runs import Run, Runs
 from reproductions.values import Content, Key
@@ -31,7 +29,7 @@ def cells(_: Work) -> list[Cell]:
 def solve(cell: Cell, work: Work) -> dict[str, float]:
     """The week in the first half of the log with the fewest jobs, of those with at least LEAST: its first day, its
     jobs, and its mean queue in a replay of the whole log."""
-    log = clean(read_workload(work.log(f"papers/{cell.trace}.swf.gz")), ["standard"])
+    log = work.jobs(f"papers/{cell.trace}")
     first = int(log.submit[0])
     week = (log.submit - first) // WEEK_S
     jobs = np.bincount(week)[: int(week[-1]) // 2]

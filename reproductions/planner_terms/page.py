@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from math import exp, log
-from pathlib import Path
 from statistics import fmean
 from typing import Final
 
 from dovetail.engine.replay import replay
-from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.metrics.comparison import mean_interval
-from dovetail.model.workload import Workload
 from dovetail.policies.planner import PLANNED, Planner
 from dovetail.studies.task import Cell
-from dovetail.workloads.filters import clean
-from dovetail.workloads.scenarios import apply
 from reproductions.claims import NO, YES, Judged
 from reproductions.planner_terms.history import ByHistory
 from reproductions.running import Work
@@ -68,14 +62,9 @@ def cells(_: Work) -> list[Cell]:
     ]
 
 
-@cache
-def _log(path: Path, span: str) -> Workload:
-    return apply(clean(read_workload(path), ["standard"]), f"span={span}")
-
-
 def solve(cell: Cell, work: Work) -> dict[str, float]:
     """One replay."""
-    log_ = _log(work.log(f"archive/{GUESSED[cell.trace][0]}.swf.gz"), cell.span)
+    log_ = work.jobs(f"archive/{GUESSED[cell.trace][0]}", f"span={cell.span}")
     own = Planner(**PLANNED["bsld"], name="plan-bsld")
     chosen = own if cell.policy == BY_LIMIT else replace(own, favour=ByHistory(log_.runtime))
     return summarize(replay(log_, chosen, estimate=cell.estimate, seed=cell.seed))

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from statistics import fmean
 from typing import Final
 
 from dovetail.engine.pass_times import timed_replay
 from dovetail.engine.replay import replay
-from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
-from dovetail.model.workload import Workload
 from dovetail.policies.planner import PLANNED, Planner
 from dovetail.studies.task import Cell
-from dovetail.workloads.filters import clean
-from dovetail.workloads.scenarios import apply
 from reproductions.claims import NO, YES, Judged
 from reproductions.rollouts.rollout import Rollout
 from reproductions.running import Work
@@ -46,15 +40,10 @@ def cells(_: Work) -> list[Cell]:
     return sorted(found, key=lambda cell: ("draws" in cell.policy, cell.seed, int(cell.policy.split()[-1])))
 
 
-@cache
-def _log(path: Path, span: str) -> Workload:
-    return apply(clean(read_workload(path), ["standard"]), f"span={span}")
-
-
 def solve(cell: Cell, work: Work) -> dict[str, float]:
     """One replay, and how long its passes take in which some waiting job fits."""
     goal, kind, budget = cell.policy.replace(",", "").split()
-    log = _log(work.log(f"archive/{LOGS[cell.trace][0]}.swf.gz"), cell.span)
+    log = work.jobs(f"archive/{LOGS[cell.trace][0]}", f"span={cell.span}")
     own = Planner(**PLANNED[goal], name=f"plan-{goal}")
     if kind == "search":
         own = replace(own, decodes=int(budget) * own.decodes)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from functools import cache
 from math import exp, log
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 from dovetail.engine.replay import replay
-from dovetail.io.read import read_workload
 from dovetail.metrics import summarize
 from dovetail.model.workload import Workload
 from dovetail.studies.executors import engine
 from dovetail.studies.store import Store
 from dovetail.studies.task import Cell
 from dovetail.studies.tune import BASE, FILE, USUAL, candidates, longest_wait, tune, write_study
-from dovetail.workloads.filters import clean
-from dovetail.workloads.scenarios import apply
 from reproductions.claims import NO, PART, YES, Judged
 from reproductions.running import Work
 from reproductions.runs import Runs
@@ -45,35 +40,30 @@ def cells(_: Work) -> list[Cell]:
     return sorted(found, key=lambda cell: (cell.span, cell.policy) != (HALVES[0], names[0]))
 
 
-@cache
-def _log(path: Path) -> Workload:
-    return clean(read_workload(path), ["standard"])
-
-
 def solve(cell: Cell, work: Work) -> dict[str, float]:
     """How a candidate did when its log was tuned; or the second half replayed, for what is compared there."""
-    path = work.log(f"{LOGS[cell.trace]}.swf.gz")
-    found = work.memo("tuned", [cell.trace, GOAL, LONGEST, ESTIMATE], lambda: _tuned(path, work))
+    log_ = LOGS[cell.trace]
+    found = work.memo("tuned", [cell.trace, GOAL, LONGEST, ESTIMATE], lambda: _tuned(log_, work))
     if cell.span == "first half":
         return dict(found.get(cell.policy, {}))
     chosen = next(policy for policy, numbers in found.items() if numbers["chosen"])
     if cell.policy not in (*FIXED, chosen):
         return {}
-    made = summarize(replay(_second_half(path), cell.policy, estimate=ESTIMATE))
+    made = summarize(replay(_second_half(log_, work), cell.policy, estimate=ESTIMATE))
     return {key: made[key] for key in ("awf_s", "max_wait_s")}
 
 
-def _second_half(path: Path) -> Workload:
-    jobs = _log(path)
-    first, last = int(jobs.submit[0]), int(jobs.submit[-1])
-    return apply(jobs, f"span={first + (last + 1 - first) // 2}s..{last + 1}s")
+def _second_half(log_: str, work: Work) -> Workload:
+    submit = work.jobs(log_).submit
+    first, end = int(submit[0]), int(submit[-1]) + 1
+    return work.jobs(log_, f"span={first + (end - first) // 2}s..{end}s")
 
 
-def _tuned(path: Path, work: Work) -> dict[str, dict[str, float]]:
+def _tuned(log_: str, work: Work) -> dict[str, dict[str, float]]:
     """What tuning says of each candidate of a log."""
-    store = Store(work.store.path / "tuned" / path.name.partition(".")[0])
-    trace = {"path": str(path.resolve()), "name": path.name.partition(".")[0]}
-    write_study(store.path / FILE, trace, _log(path), candidates(GOAL), ESTIMATE, 0)
+    path, name = work.log(f"{log_}.swf.gz").resolve(), log_.rpartition("/")[2]
+    store = Store(work.store.path / "tuned" / name)
+    write_study(store.path / FILE, {"path": str(path), "name": name}, work.jobs(log_), candidates(GOAL), ESTIMATE, 0)
     run_on = engine("local", 1, store.path.resolve())
     made = tune(store, GOAL, longest_wait(LONGEST), run_on, lambda _: None, lambda _: nullcontext(lambda _: None))
     return {
