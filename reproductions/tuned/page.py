@@ -156,6 +156,15 @@ def beats_fixed(values: Values) -> Judged:
     return Judged(words, YES if own <= fixed else NO)
 
 
+def keeps_wait(values: Values) -> Judged:
+    """No wait of the second half is longer than was asked, on every log."""
+    wait = _all(values, "longest wait, x")
+    most = longest_wait(LONGEST)[0]
+    broken = [f"{name} {one:.1f} x" for name, one in wait.items() if one > most]
+    words = f"on {len(LOGS) - len(broken)} of {len(LOGS)}" + (f"; not on {', '.join(broken)}" if broken else "")
+    return Judged(words, NO if len(broken) == len(LOGS) else PART if broken else YES)
+
+
 def in_time(values: Values) -> Judged:
     """At most 30 minutes of CPU a log."""
     most = max(_all(values, "CPU, min").values())

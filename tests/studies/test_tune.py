@@ -144,6 +144,25 @@ def test_what_came_after_chooses_nothing(tmp_path: Path) -> None:
     assert a.after.entries[0].metrics["af_s"] != b.after.entries[0].metrics["af_s"]
 
 
+def test_a_longer_wait_than_was_asked_after_the_past_is_said(tmp_path: Path) -> None:
+    """The bound is between the longest wait of the past and that of what came after, then above both."""
+    free = tuned(tmp_path, log())
+    past = max(row["max_wait_s"] for row in _runs(tmp_path, free.choice) if ".." not in row["span"])
+    after = free.waits_s[0]
+    assert after > past, "a case in which the second half is the worse one"
+    found = tuned(tmp_path, log(), (inf, (past + after) / 2))
+    assert (found.choice, found.tried[0].allowed, found.kept) == (free.choice, True, False)
+    assert "longer than was asked" in found.page.sentences[-1]
+    found = tuned(tmp_path, log(), (inf, after))
+    assert found.kept
+    assert "longer than was asked" not in found.page.sentences[-1]
+
+
+def _runs(where: Path, policy: str) -> list[dict[str, Any]]:
+    rows = Store(where / "store").frame().iter_rows(named=True)
+    return [row for row in rows if row["policy"] == policy]
+
+
 def test_who_lets_jobs_wait_too_long_is_not_chosen(tmp_path: Path) -> None:
     free = tuned(tmp_path, log())
     strict = tuned(tmp_path, log(), (free.tried[0].longest - 1e-9, inf))

@@ -91,7 +91,9 @@ def tune_command(
     if as_json:
         for tried in found.tried:
             prepare.print_json({"goal": goal, **asdict(tried), "chosen": tried is found.tried[0]})
-        prepare.print_case(found.after, chosen=found.choice, best_in=found.best_in, cpu_s=found.cpu_s)
+        prepare.print_case(
+            found.after, chosen=found.choice, best_in=found.best_in, wait_kept=found.kept, cpu_s=found.cpu_s
+        )
     else:
         _show(found, wide)
         for sentence in (*said, f"It took {duration(round(found.cpu_s))} of CPU time."):
