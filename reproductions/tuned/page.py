@@ -22,7 +22,7 @@ from reproductions.values import Content, Key, NotRunError, Values
 
 LOGS: Final = {
     "CTC-SP2": "papers/CTC-SP2", "SDSC-SP2": "papers/SDSC-SP2", "SDSC-DS": "archive/SDSC-DS-2004-2.1-cln",
-    "ALCF-Theta-2023": "archive/ALCF-Theta-2023", "LLNL-Thunder": "archive/LLNL-Thunder-2007-1.1-cln",
+    "ALCF-Theta-2023": "archive/ALCF-Theta-2023", "ALCF-Mira-2018": "archive/ALCF-Mira-2018",
     "KTH-SP2": "papers/KTH-SP2",
 }  # fmt: skip
 GOAL, LONGEST, ESTIMATE = "awf", "2x", "limit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -45,12 +46,18 @@ def log(seed: int = 5, first_day: int = 0) -> Workload:
     return workload.with_columns(Step("stretched"), submit=submit, size=np.minimum(2 * workload.size, 32))
 
 
-def tuned(folder: Path, workload: Workload, longest: tuple[float, float] = (inf, inf), goal: str = "af") -> Tuned:
+def tuned(
+    folder: Path,
+    workload: Workload,
+    longest: tuple[float, float] = (inf, inf),
+    goal: str = "af",
+    names: Sequence[str] = NAMES,
+) -> Tuned:
     folder.mkdir(exist_ok=True)
     path = folder / "log.swf.gz"
     write(workload, path)
     store = Store(folder / "store")
-    write_study(store.path / FILE, {"path": str(path), "name": "log"}, workload, NAMES, "limit", 0)
+    write_study(store.path / FILE, {"path": str(path), "name": "log"}, workload, names, "limit", 0)
     return tune(store, goal, longest, HERE, print, lambda tasks: nullcontext(print_nothing))
 
 
@@ -72,9 +79,10 @@ def test_how_long_a_job_may_wait(text: str, wanted: tuple[float, float]) -> None
     assert longest_wait(text) == wanted
 
 
-def test_how_long_a_job_may_wait_must_be_said_so() -> None:
+@pytest.mark.parametrize("text", ["soon", "2", "x"])
+def test_how_long_a_job_may_wait_must_be_said_so(text: str) -> None:
     with pytest.raises(SettingError, match="write a multiple"):
-        longest_wait("soon")
+        longest_wait(text)
 
 
 def test_the_best_of_the_past_is_chosen(tmp_path: Path) -> None:
@@ -122,6 +130,34 @@ def test_ties_are_not_cut_by_the_order_of_names(tmp_path: Path) -> None:
     workload = workload.with_columns(Step("idle at first"), size=np.where(quiet, 1, workload.size))
     found = tuned(tmp_path, workload)
     assert found.tried[0].change < 0
+
+
+def test_who_fails_after_the_past_is_not_chosen(tmp_path: Path) -> None:
+    """The shortest job first is the best of the past; this one fails later."""
+    file = tmp_path / "late.py"
+    late = f"    if state.now > {32 * 86400}:\n        raise ValueError('too late')\n"
+    file.write_text(f"def order(state):\n{late}    return state.estimate[state.waiting]\n", encoding="utf-8")
+    fails = f"list:order={file}:order"
+    found = tuned(tmp_path, log(), names=[BASE, USUAL, "conservative", fails])
+    assert fails in set(Store(tmp_path / "store").frame()["policy"])
+    assert fails not in [one.policy for one in found.tried]
+    assert found.choice in [entry.policy for entry in found.after.entries]
+
+
+def test_a_multiple_is_of_the_longest_wait_of_all_stretches(tmp_path: Path) -> None:
+    """A candidate that is too slow by the stretch that comes first alone is tried on the others."""
+    free = tuned(tmp_path, log())
+    waits = {row["span"]: row["max_wait_s"] for row in _runs(tmp_path, USUAL) if ".." not in row["span"]}
+    assert len(waits) == STRETCHES
+    for one in free.tried:
+        own = [row["max_wait_s"] for row in _runs(tmp_path, one.policy) if row["span"] in waits]
+        assert one.longest == max(own) / max(waits.values())
+
+
+def test_where_nobody_waits_there_is_nothing_to_choose(tmp_path: Path) -> None:
+    found = tuned(tmp_path, replace(log(), processors=10_000))
+    assert found.page.sentences == (f"All candidates are alike, on the past and after it: no job waits under {BASE}.",)
+    assert found.kept
 
 
 def test_the_usual_policy_is_there_to_the_end(tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def tune_command(
     found = tune(where, goal, most, chosen_engine, prepare.say, round_)
     how = ["--estimate", estimate, *(["--processors", str(processors)] if processors else [])]
     how += [word for one in filters or () for word in ("--filter", one)] + (["--cluster", cluster] if cluster else [])
+    how += ["--seed", str(seed)] if seed else []
     use = ["dovetail", "replay", str(log), "--policy", found.choice, *how]
     asked = [word for one in policies or () for word in ("--policy", one)]
     command = ["dovetail", "tune", log.name, "--for", goal, "--longest-wait", longest, *asked, *how]

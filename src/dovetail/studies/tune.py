@@ -112,9 +112,11 @@ class Tuned:
         best, many = self.tried[0], self.tried[0].stretches
         if not best.allowed:
             return (f"No candidate keeps waits as short as was asked: {best.policy} is the best of those tried.",)
+        if all(one.stretches == many and one.change == 0 for one in self.tried) and not any(self.waits_s):
+            return (f"All candidates are alike, on the past and after it: no job waits under {best.policy}.",)
         past = f"{metric.head} is {percent(best.change)} against {BASE}; "
         said = [f"{best.policy} suits best: {past * (best.policy != BASE)}in {self.best_in} of {many} stretches of the"
-                " past no other candidate is better."]  # fmt: skip
+                " past none of those tried on all is better."]  # fmt: skip
         own, base = after[best.policy], after[BASE]
         if best.policy != BASE:
             change, seen = own.metrics[metric.key] / base.metrics[metric.key] - 1, own.versus.get(metric.key)
@@ -142,11 +144,11 @@ def longest_wait(text: str) -> tuple[float, float]:
     if many := re.fullmatch(r"(\d+(?:\.\d+)?)x", text):
         return float(many[1]), inf
     try:
-        return inf, float(parse_duration(text))
+        if not text.isdecimal():  # 2: a multiple, or seconds?
+            return inf, float(parse_duration(text))
     except ValueError:
-        raise SettingError(
-            f"longest wait {text!r}: write a multiple of that under {USUAL} (2x), a duration (5d), or none"
-        ) from None
+        pass
+    raise SettingError(f"longest wait {text!r}: write a multiple of that under {USUAL} (2x), a duration (5d), or none")
 
 
 def write_study(
@@ -216,28 +218,33 @@ def tune(
             if name in (BASE, USUAL):
                 raise SettingError(f"{name} failed: {why}")
             say(f"{name} is left out: {why}")
+            tried.pop(name, None)
         left[:] = [name for name in left if name not in failed]
 
     left, tried, used = list(study.policies), dict[str, Tried](), 1
+    run(past, [USUAL])  # a wait is measured by its longest of all stretches, from the first on
     while True:
         run(past[:used], left)
         rows = {row["run"]: row for row in store.frame().iter_rows(named=True)}
+        usual_s = max(rows[by_span[span][USUAL].name]["max_wait_s"] for span in past)
         found = {name: [rows[by_span[span][name].name] for span in past[:used]] for name in left}
-        tried |= {name: _tried(name, goal, longest, found) for name in left}
+        tried |= {name: _tried(name, goal, longest, found, usual_s) for name in left}
         left.sort(key=lambda name: _rank(tried[name]))
         if used >= len(past):
             break
         last = _rank(tried[left[min(max(FEWEST, (len(left) + 1) // 2), len(left)) - 1]])
         left = [name for name in left if _rank(tried[name]) <= last or name in (BASE, USUAL)]
         used = min(2 * used, len(past))
+    there = 0
+    while there != len(left):  # who fails after the past is not chosen: then it is the next one's turn
+        there, judged = len(left), list(dict.fromkeys((BASE, USUAL, *left[:3])))
+        run([after], judged)
     out = sorted(
         (one for one in tried.values() if one.policy not in left), key=lambda one: (-one.stretches, *_rank(one))
     )
     ranked = [*(tried[name] for name in left), *out]
     best, key = left[0], GOALS[goal]
     best_in = sum(found[best][k][key] <= min(found[one][k][key] for one in left) for k in range(len(past)))
-    judged = list(dict.fromkeys((BASE, USUAL, *left[:3])))
-    run([after], judged)
     cells = [by_span[after][name] for name in judged] + [by_span[span][name] for span in past for name in left]
     store.write_study(study, path.read_text(encoding="utf-8"), [task.name for task in cells])
     page = content(store)
@@ -276,15 +283,17 @@ def _kept(name: str, wait: float, usual: float, longest: tuple[float, float]) ->
     return (name == USUAL or _times(wait, usual) <= longest[0]) and wait <= longest[1]
 
 
-def _tried(name: str, goal: str, longest: tuple[float, float], found: Mapping[str, Sequence[Row]]) -> Tried:
-    """How a candidate did, of its runs and those of the two that it is measured by."""
+def _tried(
+    name: str, goal: str, longest: tuple[float, float], found: Mapping[str, Sequence[Row]], usual_s: float
+) -> Tried:
+    """How a candidate did, of its runs, those of `easy`, and the longest wait under `list-reg`."""
 
     def change(key: str) -> float:
         pairs = zip(found[name], found[BASE], strict=True)
         ratios = [log(max(own[key], 1e-9) / max(base[key], 1e-9)) for own, base in pairs]
         return exp(fsum(ratios) / len(ratios)) - 1
 
-    wait, usual = (max(row["max_wait_s"] for row in found[one]) for one in (name, USUAL))
-    allowed = not any(row["jobs_unstarted"] for row in found[name]) and _kept(name, wait, usual, longest)
+    wait = max(row["max_wait_s"] for row in found[name])
+    allowed = not any(row["jobs_unstarted"] for row in found[name]) and _kept(name, wait, usual_s, longest)
     cpu_s = fsum(row["cpu_s"] for row in found[name]) / len(found[name])
-    return Tried(name, len(found[name]), change(GOALS[goal]), _times(wait, usual), change("p2sf_s"), cpu_s, allowed)
+    return Tried(name, len(found[name]), change(GOALS[goal]), _times(wait, usual_s), change("p2sf_s"), cpu_s, allowed)
