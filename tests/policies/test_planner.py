@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -210,21 +211,38 @@ def slow_commitment(state: State, starts: dict[int, int], counts: dict[int, floa
     return total
 
 
-def commitment_counts(seed: int) -> int:
-    """No list plan is better where the price of commitment counts too. Returns how many passes were looked at."""
-    passes, price = 0, 0.7
-    for state, plan in watched(seed, Planner("af", decodes=20, long_s=None, commit=price)):
+def by_size(state: State) -> Any:
+    """Whose wait counts more: wide jobs."""
+    return 0.2 + state.size[state.waiting] / state.processors
+
+
+def commitment_counts(seed: int, planner: Planner) -> int:
+    """No list plan is better where the price of commitment counts too. Who may come counts as who waits does, and by
+    favour no more than any of them. Returns how many passes were looked at."""
+    passes = 0
+    for state, plan in watched(seed, planner):
         waiting = state.waiting.tolist()
         if len(waiting) > 8 or not any(state.size[job] <= state.free for job in waiting):
             continue
-        orders = slow.list_orders(state)
-        usual = slow.value("af", state, slow.placed(state, orders[0])) * len(waiting)
-        here = (state.submit >= 0) & (state.submit <= state.now)  # the column has been filled since
-        came = {int(job): price / usual for job in np.flatnonzero(here)}
+        part = dict(zip(waiting, by_size(state) if planner.favour else np.ones(len(waiting)), strict=True))
 
-        def value(starts: dict[int, int], state: State = state, usual: float = usual, came: Any = came) -> float:
-            response = slow.value("af", state, starts) * len(starts) / usual
-            return response + slow_commitment(state, starts, came)
+        def counts(job: int, state: State = state) -> float:
+            size = float(state.size[job])
+            return size ** (1 + planner.wide) * float(state.estimate[job]) if planner.objective == "awf" else 1.0
+
+        def response(starts: dict[int, int], state: State = state, part: Any = part, counts: Any = counts) -> float:
+            each = ((job, at - int(state.submit[job]) + int(state.estimate[job])) for job, at in starts.items())
+            return float(sum(part[job] * counts(job) * time for job, time in each))
+
+        usual = response(slow.placed(state, slow.list_orders(state)[0]))
+        here = (state.submit >= 0) & (state.submit <= state.now)  # the column has been filled since
+        price = planner.commit * min(1.0, *part.values()) / usual
+        came = {int(job): price * counts(int(job)) for job in np.flatnonzero(here)}
+
+        def value(
+            starts: dict[int, int], state: State = state, usual: float = usual, came: Any = came, of: Any = response
+        ) -> float:
+            return float(of(starts)) / usual + slow_commitment(state, starts, came)
 
         no_list_is_better(state, plan, value, 1e-9)
         passes += 1
@@ -232,8 +250,17 @@ def commitment_counts(seed: int) -> int:
 
 
 @pytest.mark.slow
-def test_the_price_of_commitment_counts() -> None:
-    assert sum(map(commitment_counts, range(40))) > 100
+@pytest.mark.parametrize(
+    "planner", [Planner("af"), Planner("awf", wide=0.5), Planner("af", favour=by_size)], ids=["af", "wide", "favour"]
+)
+def test_the_price_of_commitment_counts(planner: Planner) -> None:
+    planner = replace(planner, decodes=20, long_s=None, commit=0.7)
+    assert sum(commitment_counts(seed, planner) for seed in range(25)) > 60
+
+
+def test_who_knows_who_comes_has_no_price_of_commitment() -> None:
+    with pytest.raises(SettingError, match="it has no commit"):
+        policy("offline-af:commit=0.5")
 
 
 def long_waits_count(seed: int) -> int:

@@ -256,6 +256,11 @@ class Offline(Planner):
     foresight: int = setting(50, "jobs to come that are planned for", whole(0, MOST_FORESIGHT, "jobs"))
     name: str = "offline"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.commit:
+            raise SettingError(f"{self.name} knows who comes: it has no commit")
+
 
 NAMES: Final[Mapping[str, Policy]] = {
     "plan": Planner(),

@@ -267,9 +267,9 @@ def _class_of(size: int) -> int:
 
 
 @inner
-def _commitments(rule: Any, cap: Any, run: Run, now: int) -> None:
+def _commitments(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     """Write what runs, by its end, and what jobs like the last that came would count: each at a rate of one in the time
-    that they cover together."""
+    that they cover together, and no more than any who waits."""
     ints, floats, jobs = rule.space.ints, rule.space.floats, run.jobs
     running, key = run.info[RUNNING], floats[KEYS]
     for i in range(running):
@@ -282,19 +282,24 @@ def _commitments(rule: Any, cap: Any, run: Run, now: int) -> None:
         ints[RUN_SIZE, i] = jobs[SIZE, run.lists[END_JOB, ints[SORTED, i]]]
     for c in range(CLASSES):
         floats[CLASS, c] = 0.0
-    unit, found, oldest, listed = floats[UNIT], 0, now, run.info[RECENT]
+    unit, found, oldest, listed, least = floats[UNIT], 0, now, run.info[RECENT], 1.0
+    for i in range(n if rule.favours else 0):
+        least = min(least, floats[PART, i])
+    looked = 0
     job = run.jobs.shape[1] if run.links.shape[1] > 0 else min(run.info[NEXT], run.jobs.shape[1])
-    while found < RECENT_JOBS and (found < listed if listed > 0 else job > 0):
-        job = run.lists[BACK_QUEUE, found] if listed > 0 else job - 1
+    while found < RECENT_JOBS and (looked < listed if listed > 0 else job > 0):
+        job = run.lists[BACK_QUEUE, looked] if listed > 0 else job - 1
+        looked += 1
         if jobs[ARRIVE, job] < 0:
             continue
         d, size = float(jobs[ESTIMATE, job]), float(jobs[SIZE, job])
-        counts = unit[AF] + unit[AWF] * size * d + unit[BSLD] / max(d, BOUND_S)
+        area = size * d if rule.wide == 0.0 else size**rule.wide * size * d
+        counts = unit[AF] + unit[AWF] * area + unit[BSLD] / max(d, BOUND_S)
         floats[CLASS, _class_of(jobs[SIZE, job])] += counts
-        oldest = jobs[ARRIVE, job]
+        oldest = min(oldest, jobs[ARRIVE, job])
         found += 1
     for c in range(CLASSES):
-        floats[CLASS, c] *= rule.commit / (2.0 * max(float(now - oldest), 1.0))
+        floats[CLASS, c] *= least * rule.commit / (2.0 * max(float(now - oldest), 1.0))
 
 
 @inner
@@ -570,7 +575,7 @@ def _best_list(rule: Any, cap: Any, run: Run, now: int, n: int) -> float:
             if rule.weights[PASF] != 0.0:
                 floats[UNIT, PASF] = rule.weights[PASF] * _ratio(floats[SUMS, PASF], floats[SUMS, TERMS])
             if rule.commit > 0.0:
-                _commitments(rule, cap, run, now)
+                _commitments(rule, cap, run, now, n)
         found = _whole(rule, cap, run, now, n, ints[NEW_ORDER], ints[NEW_AT])
         if code == FCFS or found < best:
             best = found
