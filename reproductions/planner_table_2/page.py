@@ -147,10 +147,11 @@ def _row(same: Sequence[Run], base: Run, printed: Mapping[Key, Content]) -> dict
     table, own = f"{cell.trace}, {cell.estimate}", cell.policy != BASE
     found: dict[str, Content] = {"seeds": len(same)}
     for metric, key in METRICS.items():
-        for title, name in ((metric, key), (f"{metric}, authors", f"{key}_but_last")):
+        for title, name in ((f"{metric}, authors", f"{key}_but_last"), (metric, key)):
             every = [run.numbers[name] / (base.numbers[name] / 100 if own else 1) for run in same]
             found[title] = float(np.mean(every))
             found[f"{title}, spread"] = max(every) - min(every)
+        found |= {f"{metric}, first seed": one for one, run in zip(every, same, strict=True) if run.cell.seed == 0}
     longest = max(run.numbers["max_wait_s"] for run in same)
     found["longest wait"] = longest / (base.numbers["max_wait_s"] if own else 1)
     for metric in METRICS:
@@ -248,7 +249,7 @@ def more_seeds(values: Values) -> list[tuple[str, str, str]]:
         for log in LOGS:
             known = best(values.printed, f"{metric}, {estimate}", log).percent
             for policy in dict.fromkeys(policies):
-                ours = values.number(f"{log}, {estimate}", policy, metric)
+                ours = values.number(f"{log}, {estimate}", policy, f"{metric}, first seed")
                 if ours is not None and abs(ours - known) <= (0.1 * known if metric == "BSLD" else 1.5):
                     found.append((log, policy, estimate))
     return list(dict.fromkeys(found))

@@ -277,6 +277,7 @@ def test_by_says_what_each_user_had(trace: Path, tmp_path: Path) -> None:
     assert "due" not in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "did you mean user" in run("replay", trace, "--by", "users").stderr
+    assert "does not say of its jobs; it says" in run("replay", trace, "--by", "account").stderr
 
 
 def test_gaps_are_those_of_the_bounds_of_the_workload(trace: Path) -> None:

@@ -247,6 +247,11 @@ def test_who_is_favoured_comes_first_in_a_long_queue_too(window: int) -> None:
     assert replay(few, chosen).start[12] == 0
 
 
+def test_strength_is_of_favour() -> None:
+    with pytest.raises(SettingError, match="give favour too"):
+        Planner(strength=4)
+
+
 @pytest.mark.parametrize("strength", [0.0, 1.0, 40.0, 100.0])
 def test_no_strength_is_too_large(strength: float) -> None:
     few = one_by_one([2, 2, 1], [0, 0, 0], [1, 1, 1], [10, 10, 10], 1)

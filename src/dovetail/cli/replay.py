@@ -136,6 +136,7 @@ def replay_command(
     from dovetail.metrics.jobs import COUNTING
     from dovetail.metrics.shares import by_owner
     from dovetail.model.cluster import Cluster
+    from dovetail.model.turns import need_owners
     from dovetail.names import unknown
     from dovetail.policies.registry import policy as policy_named
     from dovetail.reports.page_data import unstarted as words_of
@@ -169,7 +170,9 @@ def replay_command(
             machine = replace(nodes or Cluster(workload.processors), cap=cap)
             workload = fits_counted(workload, machine)
         prepare.need_jobs(workload)
-        if owners is not None and not isinstance(owners, str):
+        if isinstance(owners, str):
+            need_owners(workload, owners, "--by ")
+        elif owners is not None:
             owners.owners(workload)
         read_s = time.process_time() - clock
         how: dict[str, Any] = {"feedback": feedback, "every_s": every_s, "charge_decisions": charge, "site": site}

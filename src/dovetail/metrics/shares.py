@@ -11,7 +11,7 @@ from dovetail.arrays import Floats, Ints
 from dovetail.metrics.groups import by_group
 from dovetail.metrics.jobs import counted, outcomes
 from dovetail.model.schedule import Schedule
-from dovetail.model.turns import UNKNOWN, Turns
+from dovetail.model.turns import UNKNOWN, Turns, need_owners
 from dovetail.units import WEEK_S
 
 
@@ -49,6 +49,7 @@ def owners(schedule: Schedule, by: str | Turns) -> tuple[Ints, tuple[str, ...], 
         owner, named = by.owners(schedule.workload)
         shares = np.array(list(named.values()), np.float64)
         return owner, tuple(named), shares / shares.sum() if by.shares else np.full(len(named), nan)
+    need_owners(schedule.workload, by, "by ")
     numbers, owner = np.unique(schedule.workload.get(by), return_inverse=True)
     names = tuple(schedule.workload.called(by, number) or UNKNOWN for number in numbers.tolist())
     return owner.reshape(-1), names, np.full(len(names), nan)

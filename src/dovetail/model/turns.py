@@ -66,12 +66,7 @@ class Turns:
     def owners(self, workload: Workload) -> tuple[Ints, dict[str, float]]:
         """Whose each job is, as a position in the second: what everybody has, by name, those that are not named too."""
         where = self.source or "turns"
-        if self.by not in workload.columns:
-            known = [name for name in OWNERS if name in workload.columns]
-            raise SettingError(
-                f"{where}: by = {self.by!r}, which {workload.name} does not say of its jobs;"
-                f" it says {', '.join(known) or 'none of these'}"
-            )
+        need_owners(workload, self.by, f"{where}: by = ")
         named: dict[str, float] = dict(self.shares or self.priority)
         of = {member: name for name, members in self.members for member in members}
         numbers, owner = np.unique(workload[self.by], return_inverse=True)
@@ -87,3 +82,10 @@ class Turns:
 
     def __str__(self) -> str:
         return self.source or f"by {self.by}"
+
+
+def need_owners(workload: Workload, by: str, said: str) -> None:
+    """SettingError where a workload does not say whose its jobs are."""
+    if by not in workload.columns:
+        known = ", ".join(name for name in OWNERS if name in workload.columns) or "none of these"
+        raise SettingError(f"{said}{by!r}, which {workload.name} does not say of its jobs; it says {known}")

@@ -144,6 +144,8 @@ class Planner(RulePolicy):
             )
         terms(parse(self.objective))
         check_heat(self.hot, self.cold)
+        if self.favour is None and self.strength != 1.0:
+            raise SettingError(f"strength={self.strength:g} is the power of what favour says: give favour too")
         if self.favour is not None and type(self).weigh is not Planner.weigh:
             raise SettingError(f"{self.name}: `weigh` and favour both say what a wait counts; give one of them")
 
