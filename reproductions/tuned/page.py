@@ -29,6 +29,7 @@ GOAL, LONGEST, ESTIMATE = "awf", "2x", "limit"
 FIXED: Final = (BASE, USUAL, "easy-sjbf", "list-laf", "plan-awf", "plan-awf:wide=0", "plan-awf:long=2d",
                 "plan-awf:long=none")  # fmt: skip
 """One of these for all logs: the best of them, known only afterwards, is what a choice is held against."""
+OWN: Final = "what is recommended for each"
 MOST_CPU_S: Final = 1800
 HALVES: Final = ("first half", "second half")
 
@@ -79,6 +80,7 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
     """By log: the choice, and what it gives on the second half against easy and the best that is fixed for all."""
     found: dict[Key, Content] = {}
     after: dict[str, dict[str, float]] = {}
+    waits: dict[str, dict[str, float]] = {}
     for name in LOGS:
         past = {policy: run for policy in candidates(GOAL) if (run := runs.get(name, policy, span="first half"))}
         chosen = [policy for policy, run in past.items() if run.numbers["chosen"] == 1]
@@ -88,15 +90,24 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
             continue
         own, numbers = chosen[0], past[chosen[0]].numbers
         after[name] = {policy: run.numbers["awf_s"] for policy, run in second.items()}
-        wait = second[own].numbers["max_wait_s"] / second[USUAL].numbers["max_wait_s"]
+        usual_s = second[USUAL].numbers["max_wait_s"]
+        waits[name] = {policy: run.numbers["max_wait_s"] / usual_s for policy, run in second.items()}
         found |= {
             (name, "", "chosen"): own, (name, "", "best in"): numbers["best_in"],
             (name, "", "past, %"): 100 * numbers["change"],
-            (name, "", "longest wait, x"): wait, (name, "", "CPU, min"): numbers["tune_cpu_s"] / 60,
+            (name, "", "longest wait, x"): waits[name][own], (name, "", "CPU, min"): numbers["tune_cpu_s"] / 60,
             (name, "", "after, %"): 100 * (after[name][own] / after[name][BASE] - 1),
         }  # fmt: skip
     if len(after) == len(LOGS):
         found |= _against_fixed(after, found)
+        for policy in (*FIXED, OWN):
+            of = {name: str(found[name, "", "chosen"]) if policy == OWN else policy for name in LOGS}
+            times = [waits[name][of[name]] for name in LOGS]
+            change = _mean([after[name][of[name]] / after[name][BASE] for name in LOGS])
+            found |= {
+                ("all", policy, "mean, %"): 100 * (change - 1), ("all", policy, "longest wait, x"): max(times),
+                ("all", policy, "kept"): sum(one <= longest_wait(LONGEST)[0] for one in times),
+            }  # fmt: skip
     return found
 
 
@@ -135,6 +146,17 @@ def rows(values: Values) -> list[list[str]]:
     return made
 
 
+def fixed_rows(values: Values) -> list[list[str]]:
+    """A line for each policy that is the same for all logs, and one for the choices; the best first."""
+    found = [(values.number("all", policy, "mean, %"), policy) for policy in (*FIXED, OWN)]
+    known = sorted((number, policy) for number, policy in found if number is not None)
+    columns = {"mean, %": "+.1f", "kept": ".0f", "longest wait, x": ".2f"}
+    return [
+        [policy if policy == OWN else f"`{policy}`", *(values.text("all", policy, *one) for one in columns.items())]
+        for _, policy in known
+    ]
+
+
 def _all(values: Values, column: str) -> dict[str, Any]:
     found = {name: values.number(name, "", column) for name in LOGS}
     if any(one is None for one in found.values()):
@@ -152,8 +174,14 @@ def beats_easy(values: Values) -> Judged:
 def beats_fixed(values: Values) -> Judged:
     """At least as good, on average, as the best that is the same for all."""
     own, fixed = values.need("all", "", "chosen, %"), values.need("all", "", "fixed, %")
-    words = f"chosen {own:+.1f} %, {values.text('all', '', 'fixed')} for all {fixed:+.1f} %, against {BASE}"
-    return Judged(words, YES if own <= fixed else NO)
+    kept = {policy: values.need("all", policy, "kept") for policy in (*FIXED, OWN)}
+    mean = {policy: values.need("all", policy, "mean, %") for policy in FIXED if kept[policy] >= kept[OWN]}
+    fair, first = min(mean, key=lambda policy: mean[policy]), values.text("all", "", "fixed")
+    words = (
+        f"chosen {own:+.1f} % against {BASE}; {first} for all {fixed:+.1f} %, which keeps waits on {kept[first]:.0f};"
+        f" of those that keep them as often as the choices, {fair} {mean[fair]:+.1f} %"
+    )
+    return Judged(words, YES if own <= fixed else PART if own <= mean[fair] else NO)
 
 
 def keeps_wait(values: Values) -> Judged:
