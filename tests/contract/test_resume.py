@@ -100,10 +100,12 @@ def test_a_copy_goes_on_alone() -> None:
 
 
 def test_growing_changes_nothing() -> None:
+    grown = 0
     for seed in SEEDS:
         tiny = begun(case(seed), room=4)
         assert outcome(tiny) == outcome(begun(case(seed))), seed
-    assert tiny.run.lists.shape[1] > 4
+        grown += tiny.run.lists.shape[1] > 4
+    assert 3 * grown > len(SEEDS)
 
 
 @pytest.mark.parametrize(
