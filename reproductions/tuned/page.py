@@ -99,29 +99,29 @@ def values(runs: Runs, _: Mapping[Key, Content]) -> dict[Key, Content]:
             (name, "", "after, %"): 100 * (after[name][own] / after[name][BASE] - 1),
         }  # fmt: skip
     if len(after) == len(LOGS):
-        found |= _against_fixed(after, found)
-        for policy in (*FIXED, OWN):
-            of = {name: str(found[name, "", "chosen"]) if policy == OWN else policy for name in LOGS}
-            times = [waits[name][of[name]] for name in LOGS]
-            change = _mean([after[name][of[name]] / after[name][BASE] for name in LOGS])
-            found |= {
-                ("all", policy, "mean, %"): 100 * (change - 1), ("all", policy, "longest wait, x"): max(times),
-                ("all", policy, "kept"): sum(one <= longest_wait(LONGEST)[0] for one in times),
-            }  # fmt: skip
+        found |= _against_fixed(after, waits, {name: str(found[name, "", "chosen"]) for name in LOGS})
     return found
 
 
-def _against_fixed(after: Mapping[str, Mapping[str, float]], known: Mapping[Key, Content]) -> dict[Key, Content]:
-    """The best policy that is the same for all logs, by the geometric mean on their second halves, and the choices
-    against it."""
-    mean = {policy: _mean([one[policy] / one[BASE] for one in after.values()]) for policy in FIXED}
-    best = min(mean, key=lambda policy: mean[policy])
-    found: dict[Key, Content] = {("all", "", "fixed"): best, ("all", "", "fixed, %"): 100 * (mean[best] - 1)}
-    own = [one[str(known[name, "", "chosen"])] / one[BASE] for name, one in after.items()]
-    found["all", "", "chosen, %"] = 100 * (_mean(own) - 1)
+def _against_fixed(
+    after: Mapping[str, Mapping[str, float]], waits: Mapping[str, Mapping[str, float]], chosen: Mapping[str, str]
+) -> dict[Key, Content]:
+    """Policies that are the same for all logs, and the choices: the geometric mean on the second halves, and the waits
+    there. Then the choice of each log against the best that is the same for all."""
+    found: dict[Key, Content] = {}
+    mean = dict[str, float]()
+    for policy in (*FIXED, OWN):
+        of = chosen if policy == OWN else dict.fromkeys(LOGS, policy)
+        times = [waits[name][of[name]] for name in LOGS]
+        mean[policy] = 100 * (_mean([after[name][of[name]] / after[name][BASE] for name in LOGS]) - 1)
+        found |= {
+            ("all", policy, "mean, %"): mean[policy], ("all", policy, "longest wait, x"): max(times),
+            ("all", policy, "kept"): sum(one <= longest_wait(LONGEST)[0] for one in times),
+        }  # fmt: skip
+    found["all", "", "fixed"] = best = min(FIXED, key=lambda policy: mean[policy])
     for name, one in after.items():
         found[name, "", "fixed, %"] = 100 * (one[best] / one[BASE] - 1)
-        found[name, "", "against fixed, %"] = 100 * (one[str(known[name, "", "chosen"])] / one[best] - 1)
+        found[name, "", "against fixed, %"] = 100 * (one[chosen[name]] / one[best] - 1)
         least = min(one[policy] for policy in FIXED)
         found[name, "", "best known after, %"] = 100 * (least / one[BASE] - 1)
     return found
@@ -173,15 +173,14 @@ def beats_easy(values: Values) -> Judged:
 
 def beats_fixed(values: Values) -> Judged:
     """At least as good, on average, as the best that is the same for all."""
-    own, fixed = values.need("all", "", "chosen, %"), values.need("all", "", "fixed, %")
-    kept = {policy: values.need("all", policy, "kept") for policy in (*FIXED, OWN)}
-    mean = {policy: values.need("all", policy, "mean, %") for policy in FIXED if kept[policy] >= kept[OWN]}
-    fair, first = min(mean, key=lambda policy: mean[policy]), values.text("all", "", "fixed")
+    kept, mean = ({one: values.need("all", one, key) for one in (*FIXED, OWN)} for key in ("kept", "mean, %"))
+    fair = min((one for one in FIXED if kept[one] >= kept[OWN]), key=lambda one: mean[one])
+    own, first = mean[OWN], values.text("all", "", "fixed")
     words = (
-        f"chosen {own:+.1f} % against {BASE}; {first} for all {fixed:+.1f} %, which keeps waits on {kept[first]:.0f};"
-        f" of those that keep them as often as the choices, {fair} {mean[fair]:+.1f} %"
+        f"chosen {own:+.1f} % against {BASE}; {first} for all {mean[first]:+.1f} %, which keeps waits on"
+        f" {kept[first]:.0f}; of those that keep them as often as the choices, {fair} {mean[fair]:+.1f} %"
     )
-    return Judged(words, YES if own <= fixed else PART if own <= mean[fair] else NO)
+    return Judged(words, YES if own <= mean[first] else PART if own <= mean[fair] else NO)
 
 
 def keeps_wait(values: Values) -> Judged:
