@@ -46,12 +46,14 @@ from dovetail.kernels.planner.search import (
     count_waits,
     earliest_spot,
     excess_wait,
+    least_part,
     list_order,
     place,
     search,
     seeded,
     value,
     wait_value,
+    widened,
 )
 from dovetail.kernels.queue import group_all, split_all
 from dovetail.kernels.seam import answers
@@ -188,14 +190,11 @@ def _to_plan(rule: PlanRule, cap: Any, run: Run) -> tuple[int, bool]:
 def _best_starts(rule: PlanRule, cap: Any, run: Run, now: int, n: int) -> int:
     """Search, and start the jobs whose turn has come in the best plan. Returns how many."""
     ints, seen = rule.space.ints, run.jobs[SEEN]
-    planned, least = n + _foresee(rule, run, now, n), 1.0
-    for i in range(n if rule.favours else 0):  # nobody who waits counts less than who may come
-        least = min(least, rule.space.floats[PART, i])
+    planned, least = n + _foresee(rule, run, now, n), least_part(rule, n)
     for i in range(n, planned):
         ints[DUE_AT, i], rule.space.floats[PART, i] = NEVER, least
     for i in range(planned):
-        wide = float(run.jobs[SIZE, ints[JOBS, i]]) ** rule.wide if rule.wide != 0.0 else 1.0
-        rule.space.floats[WIDE, i] = wide
+        rule.space.floats[WIDE, i] = widened(rule, run.jobs[SIZE, ints[JOBS, i]])
     open_plan(cap, now)
     seeded(rule.space, rule.seed, now, n)
     search(rule, cap, run, now, planned)

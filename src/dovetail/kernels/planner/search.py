@@ -267,6 +267,21 @@ def _class_of(size: int) -> int:
 
 
 @inner
+def least_part(rule: Any, n: int) -> float:
+    """What who may come counts: as all do, but where some are favoured no more than any who waits."""
+    least = 1.0
+    for i in range(n if rule.favours else 0):
+        least = min(least, rule.space.floats[PART, i])
+    return least
+
+
+@inner
+def widened(rule: Any, size: int) -> float:
+    """What the area of a job of a size is multiplied by in AWF."""
+    return float(size) ** rule.wide if rule.wide != 0.0 else 1.0
+
+
+@inner
 def _commitments(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
     """Write what runs, by its end, and what jobs like the last that came would count: each at a rate of one in the time
     that they cover together, and no more than any who waits."""
@@ -282,10 +297,7 @@ def _commitments(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
         ints[RUN_SIZE, i] = jobs[SIZE, run.lists[END_JOB, ints[SORTED, i]]]
     for c in range(CLASSES):
         floats[CLASS, c] = 0.0
-    unit, found, oldest, listed, least = floats[UNIT], 0, now, run.info[RECENT], 1.0
-    for i in range(n if rule.favours else 0):
-        least = min(least, floats[PART, i])
-    looked = 0
+    unit, found, looked, oldest, listed = floats[UNIT], 0, 0, now, run.info[RECENT]
     job = run.jobs.shape[1] if run.links.shape[1] > 0 else min(run.info[NEXT], run.jobs.shape[1])
     while found < RECENT_JOBS and (looked < listed if listed > 0 else job > 0):
         job = run.lists[BACK_QUEUE, looked] if listed > 0 else job - 1
@@ -293,11 +305,11 @@ def _commitments(rule: Any, cap: Any, run: Run, now: int, n: int) -> None:
         if jobs[ARRIVE, job] < 0:
             continue
         d, size = float(jobs[ESTIMATE, job]), float(jobs[SIZE, job])
-        area = size * d if rule.wide == 0.0 else size**rule.wide * size * d
-        counts = unit[AF] + unit[AWF] * area + unit[BSLD] / max(d, BOUND_S)
+        counts = unit[AF] + unit[AWF] * widened(rule, jobs[SIZE, job]) * size * d + unit[BSLD] / max(d, BOUND_S)
         floats[CLASS, _class_of(jobs[SIZE, job])] += counts
         oldest = min(oldest, jobs[ARRIVE, job])
         found += 1
+    least = least_part(rule, n)
     for c in range(CLASSES):
         floats[CLASS, c] *= least * rule.commit / (2.0 * max(float(now - oldest), 1.0))
 
