@@ -1,0 +1,1 @@
+"""What Slurm says, and wants to hear. Knows no policy."""

@@ -1,0 +1,132 @@
+"""A real Slurm for tests: one cluster of each version, started when the first test asks for it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.conftest import ROOT, needs
+
+CLUSTER: Final = Path(os.environ.get("DOVETAIL_SLURM_CLUSTER", ROOT.parent / "shared" / "slurm" / "cluster"))
+"""The script that starts one; `root` beside it makes a small Debian root with another version."""
+SUITES: Final = {"22.05": "", "24.11": "trixie", "26.05": "sid"}
+"""The Debian in which each version is; the first is this machine's own."""
+ROOTS: Final = Path(os.environ.get("DOVETAIL_SLURM_ROOTS", "/srv/dovetail-slurm"))
+"""Where the roots are made and stay."""
+SPEED: Final = 60
+"""So many times as fast as real time goes the clock of these clusters."""
+EXTRA: Final = "MinJobAge=200000\nAccountingStorageTRES=gres/gpu,gres/gpu:a100"
+"""Jobs that have ended stay known to scontrol: they are compared with it. GPUs are counted by their type, too."""
+VERSIONS: Final = tuple(os.environ.get("DOVETAIL_SLURM_VERSIONS", "22.05 24.11").split())
+"""Which versions are tested; 26.05 takes minutes more."""
+needs_slurm = needs("slurm", CLUSTER.is_file() and os.geteuid() == 0)
+
+
+@dataclass
+class RealSlurm:
+    """A running cluster. `folder` is where it is as it sees it, `root` the Debian root that it is in."""
+
+    version: str
+    folder: str
+    root: Path | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def start(self, nodes: int) -> RealSlurm:
+        """Make the root if there is none, start the daemons, and remember how clients reach them."""
+        if self.root is not None and not (self.root / "usr/bin/apt-get").exists():
+            self.root.parent.mkdir(parents=True, exist_ok=True)
+            _done([str(CLUSTER.parent / "root"), "make", str(self.root), SUITES[self.version]], 600)
+        self._control("start", self.folder, str(nodes))
+        for line in self._control("env", self.folder).stdout.splitlines():
+            for word in shlex.split(line.removeprefix("export ")):
+                name, _, value = word.partition("=")
+                self.environment[name] = value
+        return self
+
+    def wipe(self) -> None:
+        """Stop it, and take away all of it but the root."""
+        self._control("wipe", self.folder)
+
+    def _control(self, *words: str) -> subprocess.CompletedProcess[str]:
+        inside = [] if self.root is None else [str(CLUSTER.parent / "root"), "run", str(self.root)]
+        script = "cluster" if inside else str(CLUSTER)
+        options = {"SPEED": str(SPEED), "PRIORITY": "multifactor", "EXTRA": EXTRA}
+        return _done([*inside, script, *words], 300, os.environ | options)
+
+    @property
+    def outside(self) -> dict[str, str]:
+        """What a process of this machine needs in its environment. A root has its own files for its clock."""
+        return self.environment if self.root is None else {}
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """What to run on this machine for one of Slurm's programs."""
+        if self.root is None:
+            return list(words)
+        return [
+            "chroot",
+            str(self.root),
+            "env",
+            *(f"{name}={value}" for name, value in self.environment.items()),
+            *words,
+        ]
+
+    def run(self, *words: str, check: bool = True) -> str:
+        """What a program of Slurm's prints."""
+        done = subprocess.run(
+            self.command(words), env=os.environ | self.outside, capture_output=True, text=True, errors="replace",
+            timeout=120, check=False, restore_signals=False,  # after a broken pipe Slurm's programs try again
+        )  # fmt: skip
+        if check and done.returncode:
+            raise AssertionError(f"{words[:6]} exited with {done.returncode}: {done.stderr[-500:]}")
+        return done.stdout
+
+    def programs(self, folder: Path) -> dict[str, str]:
+        """The environment in which a program finds sacct and the others: those of the root behind small scripts."""
+        found = os.environ | self.outside
+        if self.root is not None:
+            folder.mkdir(exist_ok=True)
+            for name in ("sacct", "scontrol", "sacctmgr", "squeue", "sinfo"):
+                given = ["${SLURM_TIME_FORMAT:+SLURM_TIME_FORMAT=$SLURM_TIME_FORMAT}", '"$@"']
+                line = [shlex.join(self.command([])), given[0], name, given[1]]
+                (folder / name).write_text(f"#!/bin/sh\nexec {' '.join(line)}\n")
+                (folder / name).chmod(0o755)
+            found["PATH"] = f"{folder}:{found['PATH']}"
+        return found
+
+
+def clusters() -> Iterator[Callable[[str], RealSlurm]]:
+    """A function that gives the cluster of a version, started when it is first asked for; all are wiped at the end."""
+    running: dict[str, RealSlurm] = {}
+
+    def of(version: str) -> RealSlurm:
+        if version not in running:
+            root = ROOTS / SUITES[version] if SUITES[version] else None
+            running[version] = RealSlurm(version, f"/tmp/dovetail-slurm-{os.getpid()}", root)  # noqa: S108
+            running[version].start(8)
+        return running[version]
+
+    try:
+        yield of
+    finally:
+        for one in running.values():
+            one.wipe()
+
+
+def _done(words: Sequence[str], seconds: int, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False, env=env)
+    assert not done.returncode, f"{words}: {done.stdout[-500:]} {done.stderr[-500:]}"
+    return done
+
+
+def waits_for(what: Callable[[], bool], seconds: float, words: str) -> None:
+    """Until it is so."""
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, f"not within {seconds} s: {words}"
+        time.sleep(0.2)
