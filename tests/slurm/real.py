@@ -59,27 +59,15 @@ class RealSlurm:
         options = {"SPEED": str(SPEED), "PRIORITY": "multifactor", "EXTRA": EXTRA}
         return _done([*inside, script, *words], 300, os.environ | options)
 
-    @property
-    def outside(self) -> dict[str, str]:
-        """What a process of this machine needs in its environment. A root has its own files for its clock."""
-        return self.environment if self.root is None else {}
-
     def command(self, words: Sequence[str]) -> list[str]:
-        """What to run on this machine for one of Slurm's programs."""
-        if self.root is None:
-            return list(words)
-        return [
-            "chroot",
-            str(self.root),
-            "env",
-            *(f"{name}={value}" for name, value in self.environment.items()),
-            *words,
-        ]
+        """What to run on this machine for one of Slurm's programs. A root has its own files for its clock."""
+        inside = [] if self.root is None else ["chroot", str(self.root)]
+        return [*inside, "env", *(f"{name}={value}" for name, value in self.environment.items()), *words]
 
     def run(self, *words: str, check: bool = True) -> str:
         """What a program of Slurm's prints."""
         done = subprocess.run(
-            self.command(words), env=os.environ | self.outside, capture_output=True, text=True, errors="replace",
+            self.command(words), capture_output=True, text=True, errors="replace",
             timeout=120, check=False, restore_signals=False,  # after a broken pipe Slurm's programs try again
         )  # fmt: skip
         if check and done.returncode:
@@ -87,17 +75,15 @@ class RealSlurm:
         return done.stdout
 
     def programs(self, folder: Path) -> dict[str, str]:
-        """The environment in which a program finds sacct and the others: those of the root behind small scripts."""
-        found = os.environ | self.outside
-        if self.root is not None:
-            folder.mkdir(exist_ok=True)
-            for name in ("sacct", "scontrol", "sacctmgr", "squeue", "sinfo"):
-                given = ["${SLURM_TIME_FORMAT:+SLURM_TIME_FORMAT=$SLURM_TIME_FORMAT}", '"$@"']
-                line = [shlex.join(self.command([])), given[0], name, given[1]]
-                (folder / name).write_text(f"#!/bin/sh\nexec {' '.join(line)}\n")
-                (folder / name).chmod(0o755)
-            found["PATH"] = f"{folder}:{found['PATH']}"
-        return found
+        """The environment in which a program finds sacct and the others, each behind a small script: they live on the
+        cluster's clock, and the program on this machine's."""
+        folder.mkdir(exist_ok=True)
+        for name in ("sacct", "scontrol", "sacctmgr", "squeue", "sinfo"):
+            given = "${SLURM_TIME_FORMAT:+SLURM_TIME_FORMAT=$SLURM_TIME_FORMAT}"
+            line = f'{shlex.join(self.command([]))} {given} /usr/bin/{name} "$@"'
+            (folder / name).write_text(f"#!/bin/sh\nexec {line}\n")
+            (folder / name).chmod(0o755)
+        return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 def clusters() -> Iterator[Callable[[str], RealSlurm]]:

@@ -30,8 +30,9 @@ def submit_all(slurm: RealSlurm, end: bool = True) -> Submitted:
     """Submit them, do to them what makes them traps, and wait until all that can end has ended."""
     made = Submitted()
 
-    def submit(kind: str, *options: str, run: str = "sleep 20", name: str | None = None) -> int:
-        words = ["sbatch", "--parsable", "-o", "/dev/null", "-J", name or kind, *options]
+    def submit(kind: str, *options: str, run: str = "sleep 20", name: str | None = None, by: int = 0) -> int:
+        own = ["setpriv", f"--reuid={by}", f"--regid={by}", "--clear-groups"] if by else []
+        words = [*own, "sbatch", "--parsable", "-o", "/dev/null", "-J", name or kind, *options]
         words += ["--wrap", run] if run else []
         number = int(slurm.run(*words).split(";")[0])
         made.ids.setdefault(kind, []).append(number)
@@ -53,7 +54,9 @@ def submit_all(slurm: RealSlurm, end: bool = True) -> Submitted:
         submit("begin", "--begin=now+180", "-t", "5")
         submit("held", "-H", "-t", "5")
         submit("released", "-H", "-t", "5")
-        submit("account", "-A", f"lab{at}", f"--uid={('nobody', 'daemon', 'games', 'mail', 'man')[at]}", "-t", "5")
+        submit("account", "-A", f"lab{at}", "-D", "/", "-t", "5", by=(1, 2, 3, 33, 65534)[at])
+        for _ in range(9):
+            submit("plain", "-t", "5", run="sleep 10")
         first = submit("first", "-t", "5")
         submit("dependency", f"--dependency=afterany:{first}", "-t", "5")
     het = "#!/bin/sh\n#SBATCH -n1 -t5\n#SBATCH hetjob\n#SBATCH -n2 -t5\nsleep 20\n"

@@ -17,6 +17,7 @@ from dovetail.cli import (
     compare,
     deadline,
     demo,
+    import_slurm,
     policies,
     predict,
     replay,
@@ -48,6 +49,7 @@ app.command("tune", cls=screen.Grouped)(tune.tune_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.command("warm")(warm.warm_command)
+workload.app.command("import-slurm", cls=screen.Grouped)(import_slurm.import_slurm_command)
 app.add_typer(workload.app, name="workload")
 app.add_typer(study.app, name="study")
 app.add_typer(predict.app, name="predict")

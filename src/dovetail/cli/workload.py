@@ -27,7 +27,7 @@ from dovetail.errors import SettingError
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
 
-_FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
+FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
 _SECRET = 16
 """Bytes that a key has at least."""
 _LONGEST = 4_096
@@ -55,15 +55,16 @@ def describe_command(
     nodes = nodes_named(cluster)
     for path in traces:
         workload = load(path, filters, scenarios, overrun, seed, cluster=nodes)
-        facts = _facts(workload)
+        facts = facts_of(workload)
         if lines:
             aside = workload.set_aside
             pairs = zip(aside.line.tolist(), aside.id.tolist(), aside.reason.tolist(), strict=True)
             facts["lines_set_aside"] = [{"line": a, "job": b, "reason": aside.reasons[c]} for a, b, c in pairs]
-        print_json(facts) if as_json else _show(facts)
+        print_json(facts) if as_json else show(facts)
 
 
-def _facts(workload: Workload) -> dict[str, Any]:
+def facts_of(workload: Workload) -> dict[str, Any]:
+    """What is in a workload, as numbers."""
     import numpy as np
 
     from dovetail.workloads.scenarios import offered_load
@@ -77,7 +78,8 @@ def _facts(workload: Workload) -> dict[str, Any]:
     past = workload.provenance
     n = len(workload)
     span = workload.span_s
-    used = workload.runtime[workload.limit > 0] / workload.limit[workload.limit > 0]
+    known = (workload.limit > 0) & (workload.runtime >= 0)
+    used = workload.runtime[known] / workload.limit[known]
     return {
         "name": workload.name,
         "source": past.source,
@@ -91,14 +93,15 @@ def _facts(workload: Workload) -> dict[str, Any]:
         "offered_load": offered_load(workload) if span and workload.processors else float("nan"),
         "users": len(np.unique(workload["user"])) if "user" in workload else 0,
         "size_processors": spread(workload.size),
-        "runtime_s": spread(workload.runtime),
+        "runtime_s": spread(workload.runtime[workload.runtime >= 0]),
         "limit_s": spread(workload.limit[workload.limit > 0]),
         "limit_used_share": spread(used),
         "acknowledge": past.acknowledge,
     }
 
 
-def _show(facts: dict[str, Any]) -> None:
+def show(facts: dict[str, Any]) -> None:
+    """The same for people."""
     from dovetail.units import duration, printable
 
     def spread(of: dict[str, float], written: Callable[[float], str]) -> str:
@@ -134,7 +137,7 @@ def _write(workload: Workload, out: Path, as_json: bool) -> None:
         say(f"wrote {out}: {len(workload):,} jobs; {len(workload.set_aside):,} set aside")
 
 
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help=f"Where to: {_FORMS}.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help=f"Where to: {FORMS}.")]
 Anonymize = Annotated[
     bool, typer.Option("--anonymize", help="Pseudonyms for users, groups and job names, to publish the jobs.")
 ]
@@ -144,7 +147,7 @@ Key = Annotated[
 ]
 
 
-def _anonymized(workload: Workload, wanted: bool, key: Path | None, as_json: bool) -> Workload:
+def anonymized(workload: Workload, wanted: bool, key: Path | None, as_json: bool) -> Workload:
     """The workload without identities, if that is wanted; what was changed is told."""
     import secrets
 
@@ -206,25 +209,30 @@ def import_command(
         rows = [("guessed", text) for text in told.guesses] + [("not known", text) for text in told.missing]
         rows += [("not used", ", ".join(printable(name, 30) for name in told.ignored))] if told.ignored else []
         screen.facts((title, printable(text, 400)) for title, text in rows)
-    workload = _anonymized(workload, anonymous, key, as_json)
+    workload = anonymized(workload, anonymous, key, as_json)
     write(workload, out)
-    facts = _facts(workload)
+    facts = facts_of(workload)
     if as_json:
         print_json({"out": str(out), "understood": asdict(told), **facts})
         return
-    _show(facts)
+    show(facts)
     if out.suffix == ".csv":
         say(f"wrote {out}")
         return
-    policies = "recorded easy" if int(workload.get("wait").min()) >= 0 else "easy"
+    say(f"wrote {out}. {what_next(workload, out)}")
+
+
+def what_next(workload: Workload, out: Path) -> str:
+    """What to do with a workload that was imported."""
+    policies = "recorded easy" if bool((workload.get("wait") >= 0).any()) else "easy"
     limits = "" if bool((workload.limit > 0).any()) else f" {WITHOUT_LIMITS}"
-    say(f"wrote {out}. What another policy would have made of it: dovetail compare {out} {policies} sjf-easy{limits}")
+    return f"What another policy would have made of it: dovetail compare {out} {policies} sjf-easy{limits}"
 
 
 @app.command("convert", cls=screen.Grouped)
 def convert_command(
     trace: Annotated[str, typer.Argument(help="SWF (plain, gz, xz, zst), Parquet, Eurora's or Alibaba's CSV.")],
-    out: Annotated[Path, typer.Argument(help=f"Where to: {_FORMS}.")],
+    out: Annotated[Path, typer.Argument(help=f"Where to: {FORMS}.")],
     filters: Filters = None,
     scenarios: Scenarios = None,
     overrun: Overrun = "cut",
@@ -236,7 +244,7 @@ def convert_command(
 ) -> None:
     """Clean a trace, put it through scenarios, and write it in another form."""
     workload = load(trace, [] if raw else filters, scenarios, overrun, seed)
-    _write(_anonymized(workload, anonymous, key, as_json), out, as_json)
+    _write(anonymized(workload, anonymous, key, as_json), out, as_json)
 
 
 @app.command("generate")

@@ -113,7 +113,7 @@ def read_any(
             raise SettingError("--columns is for tables: the fields of SWF have no names")
         return _of_swf(path, processors)
     frame, sha256 = _frame(path)
-    return _Reading(path, frame, dict(columns or {}), _zone(tz), sha256).workload(processors)
+    return _Reading(path, frame, dict(columns or {}), zone_named(tz), sha256).workload(processors)
 
 
 def _of_swf(path: Path, processors: int) -> tuple[Workload, Told]:
@@ -151,7 +151,7 @@ def parse_columns(text: str) -> dict[str, str]:
     return found
 
 
-def _zone(name: str) -> str:
+def zone_named(name: str) -> str:
     """The name of a zone, if there is one. Polars has its own table of them: a machine may have none."""
     import polars as pl
 

@@ -1,0 +1,127 @@
+"""`dovetail workload import-slurm`: a site's accounting, from its sacct or from what was printed before."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from dovetail.cli import screen
+from dovetail.cli.prepare import ClusterName, Json, nodes_named, print_json, say
+from dovetail.cli.workload import FORMS, Anonymize, Key, anonymized, facts_of, show, what_next
+from dovetail.errors import SettingError
+
+_FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M")
+
+
+def import_slurm_command(
+    source: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DUMP]", help="What sacct printed: a folder of --dump, or a file, parsable or JSON."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="OUT", help=f"Where to: {FORMS}.")] = None,
+    since: Annotated[
+        str, typer.Option("--from", metavar="DAY", help="Ask sacct from there on: 2026-01-31 (UTC).")
+    ] = "",
+    until: Annotated[str, typer.Option("--to", metavar="DAY", help="Up to there; default: now.")] = "",
+    dump: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep what sacct prints there.")] = None,
+    window: Annotated[str, typer.Option(metavar="TIME", help="Of each call; default: it is found out.")] = "",
+    submit_lines: Annotated[
+        bool, typer.Option("--submit-lines", help="Ask for submit lines and comments too: they may hold secrets.")
+    ] = False,
+    print_command: Annotated[
+        bool, typer.Option("--print-command", help="Print the call, for who may run it, and do nothing.")
+    ] = False,
+    tz: Annotated[str, typer.Option(metavar="ZONE", help="Of times that are written: Europe/Berlin.")] = "UTC",
+    processors: Annotated[
+        int | None,
+        typer.Option(min=1, max=10**9, metavar="N", help="Of the machine; default: the most in use at once."),
+    ] = None,
+    cluster: ClusterName = None,
+    anonymous: Anonymize = False,
+    key: Key = None,
+    as_json: Json = False,
+) -> None:
+    """Make a workload of a Slurm's accounting, and say what was understood of it.
+
+    With --from it asks sacct, one window at a time and gently, and keeps what it prints in a folder, from which the
+    import can be done again. The same command goes on after an interruption.
+    """
+    from dovetail.io.table import zone_named
+    from dovetail.io.write import write
+    from dovetail.slurm import sacct
+    from dovetail.slurm.history import read_history
+    from dovetail.units import parse_duration, printable
+
+    if print_command:
+        _print_command(since, until, submit_lines)
+        return
+    if since:
+        if source is not None or dump is None:
+            raise SettingError("--from asks sacct: give --dump FOLDER to keep what it prints, and no DUMP to read")
+        if anonymous:
+            raise SettingError(
+                "--anonymize keeps no dump: ask without it, or read a dump that you take away afterwards"
+            )
+        begin, end = instant("--from", since), instant("--to", until) if until else int(time.time())
+        try:
+            seconds = parse_duration(window) if window else None
+        except ValueError as error:
+            raise SettingError(f"--window: {error}") from error
+        sacct.fetch(dump, begin, end, submit_lines, seconds, say)
+        source = dump
+    if source is None:
+        raise SettingError("nothing to read: name a dump, or ask sacct with --from DAY --dump FOLDER")
+    if out is None:
+        raise SettingError("nothing is written without --out: give --out jobs.parquet")
+    nodes = nodes_named(cluster, processors)
+    size = nodes.processors if nodes is not None else processors or 0
+    workload, told = read_history(source, processors=size, zone=zone_named(tz))
+    workload = anonymized(workload, anonymous, key, as_json)
+    write(workload, out)
+    facts = facts_of(workload)
+    if as_json:
+        understood = {
+            "records": told.records, "again": told.again, "shapes": told.shapes, "notes": told.notes,
+            "not_known": told.missing,
+        }  # fmt: skip
+        print_json({"out": str(out), "understood": understood, **facts})
+        return
+    shapes = ", ".join(f"{many:,} {word}" for word, many in told.shapes.items())
+    rows = [("shapes", f"what jobs ask of nodes: {shapes}")]
+    rows += [("noted", printable(text, 400)) for text in told.notes]
+    rows += [("not known", text) for text in told.missing]
+    screen.facts(rows)
+    show(facts)
+    say(f"wrote {out}. {what_next(workload, out)}")
+
+
+def instant(option: str, text: str) -> int:
+    """Seconds since 1970 of a day, or of a time of it, in UTC."""
+    for form in _FORMS:
+        try:
+            return int(datetime.strptime(text, form).replace(tzinfo=UTC).timestamp())
+        except ValueError:
+            continue
+    raise SettingError(f"{option} {text!r} is no day such as 2026-01-31, and no time such as 2026-01-31T08:00:00")
+
+
+def _print_command(since: str, until: str, submit_lines: bool) -> None:
+    """The line for a shell that prints a dump."""
+    import shlex
+
+    from dovetail.slurm import sacct
+    from dovetail.slurm.records import FIELDS
+
+    begin, end = instant("--from", since or "2026-01-01"), instant("--to", until) if until else int(time.time())
+    try:
+        about = sacct.about_sacct(begin, submit_lines)
+    except sacct.SacctError:  # on another machine than Slurm's: fields that every version has
+        there = tuple(name for name in FIELDS if name not in ("Restarts", "Licenses", "Exclusive"))
+        about = sacct.About(there, sacct.token(), "unknown", False, submit_lines, begin)
+        say("no sacct here: the line leaves out fields that older versions refuse")
+    environment = [f"{name}={value}" for name, value in sacct.ENVIRONMENT.items()]
+    typer.echo(shlex.join(["env", *environment, *sacct.command(about, begin, end)]) + " > dump.txt")

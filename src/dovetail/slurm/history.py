@@ -1,0 +1,473 @@
+"""What happened, from the records that sacct prints: a workload, and what was understood of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+
+from dovetail.arrays import NEVER, Ints, Mask
+from dovetail.errors import InputError
+from dovetail.io.streams import regular_file, unpacked
+from dovetail.io.swf import beyond_caps
+from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
+from dovetail.slurm import sacct, words
+from dovetail.slurm.records import BLOCK, Stretch, of_json, stretches
+from dovetail.units import printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_T = TypeVar("_T")
+TIMES: Final = ("Submit", "Eligible", "Start", "End")
+TEXTS: Final = (
+    "JobID", "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS",
+    "Reservation", "Constraints", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
+)  # fmt: skip
+"""Fields that are read by their different texts."""
+NUMBERS: Final = (
+    "JobIDRaw", "NNodes", "ReqNodes", "Restarts", "ReqCPUS", "AllocCPUS", "NCPUS",
+    "AllocNodes", "ElapsedRaw",
+)  # fmt: skip
+AGAIN: Final = 10**10
+"""More than any number of a job."""
+LATE: Final = " late"
+"""Behind the name of a time: the later choice."""
+SKIPPED: Final = -1
+"""A time that no clock showed, as it was put forward."""
+TOLD, INFERRED, UNKNOWN = 0, 1, 2
+"""How well the shape of a job is known (column `shape`)."""
+SHAPES: Final = ("told", "inferred", "unknown")
+_NAMED: Final = {
+    "user": "User", "account": "Account", "partition": "Partition", "qos": "QOS", "reservation": "Reservation",
+    "feature": "Constraints", "name": "JobName", "ran_on": "NodeList",
+}  # fmt: skip
+"""Columns of a workload by the field that has their names."""
+_NO_TIME: Final = ("Unknown", "None", "")
+_WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
+_ENDED: Final = {"COMPLETED": 1, "CANCELLED": 5}
+"""States as SWF has them; all others are failures."""
+_NOT_OVER: Final = ("RUNNING", "SUSPENDED", "PENDING", "RESIZING", "REQUEUED", "COMPLETING", "CONFIGURING", "STOPPED")
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What the records say of themselves."""
+
+    records: int
+    """Different ones."""
+    again: int
+    """Those that were printed more than once, since windows overlap."""
+    shapes: dict[str, int]
+    """How many jobs have a shape that is told, inferred or unknown."""
+    notes: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+def typed(stretch: Stretch, path: str, zone: str) -> pl.DataFrame:
+    """A stretch with its times and numbers as integers and its texts as categories, what is not read left out. Times
+    that are written are of a zone; a second column has the later choice where the clock shows an hour twice."""
+    import polars as pl
+
+    frame = stretch.frame
+    made = frame.select(
+        *(pl.col(name).cast(pl.Int64, strict=False) for name in (*TIMES, *NUMBERS) if name in frame.columns),
+        *(pl.col(name).cast(pl.UInt64, strict=False) for name in ("DBIndex",) if name in frame.columns),
+        *(pl.col(name).cast(pl.Categorical) for name in TEXTS if name in frame.columns),
+    )
+    for name in (one for one in TIMES if one in frame.columns):
+        odd = made[name].is_null() & ~frame[name].is_in(_NO_TIME)
+        if not odd.any():
+            continue
+        written = frame[name].set(~odd, None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
+        wrong = frame[name].filter(odd & written.is_null())
+        if len(wrong):
+            rule = (
+                f"{name} {printable(wrong[0], 40)!r} is no time such as 2026-01-31T08:00:00, and no seconds since 1970"
+            )
+            raise InputError(path, 0, rule)
+        early = written.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
+        late = written.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null").dt.epoch("s")
+        plain, skipped = made[name], odd & early.is_null()
+        both = (plain.fill_null(local).set(skipped, SKIPPED) for local in (early, late))
+        made = made.with_columns(one.alias(column) for one, column in zip(both, (name, name + LATE), strict=True))
+    return made
+
+
+@dataclass
+class History:
+    """Records that are gathered, window by window, and then made a workload."""
+
+    path: str
+    zone: str = "UTC"
+    parts: list[pl.DataFrame] = field(default_factory=list)
+    broken: int = 0
+    seen: int = 0
+
+    def add(self, stretches: Iterable[Stretch]) -> None:
+        """Take in the records of a window. A record that comes again is the later one."""
+        for one in stretches:
+            self.parts.append(typed(one, self.path, self.zone))
+            self.broken += len(one.broken)
+            self.seen += len(one.frame) + len(one.broken)
+
+    def workload(self, name: str, processors: int = 0) -> tuple[Workload, Understood]:
+        """All of it as a workload: every record is a job, or is set aside with a reason."""
+        import polars as pl
+
+        if not any(len(part) for part in self.parts):
+            raise InputError(self.path, 0, "no job in it")
+        frame = pl.concat(self.parts, how="diagonal")
+        self.parts.clear()
+        if "Cluster" in frame.columns and len(found := frame["Cluster"].unique()) > 1:
+            some = ", ".join(printable(str(one), 40) for one in found.to_list()[:5])
+            raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): ask sacct for one, by --clusters")
+        frame = _numbered(frame)
+        key = ["DBIndex"] if "DBIndex" in frame.columns and not frame["DBIndex"].has_nulls() else ["JobIDRaw", "Submit"]
+        whole = len(frame)
+        frame = frame.unique(key, keep="last").sort([*dict.fromkeys(("Submit", "JobIDRaw", *key))], nulls_last=True)
+        return _Reading(self.path, frame, self.broken, whole - len(frame)).workload(name, processors)
+
+
+def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
+    """With the number of each job: its raw one, else the first part of what people see."""
+    import polars as pl
+
+    if "JobIDRaw" in frame.columns:
+        return frame
+    return frame.with_columns(pl.col("JobID").cast(pl.String).str.extract(r"^(\d+)").cast(pl.Int64).alias("JobIDRaw"))
+
+
+@dataclass
+class _Reading:
+    """Different records, in the order of their submissions, on the way to a workload."""
+
+    path: str
+    frame: pl.DataFrame
+    broken: int
+    again: int
+    notes: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+
+    def workload(self, name: str, processors: int) -> tuple[Workload, Understood]:
+        submit, eligible, start, end = self._instants()
+        state = self._by_text("State", words.state, words.State("UPDATE_DB"))
+        word = self._of(state, lambda one: _CODES["REQUEUED" if "REQUEUED" in one.signs else one.word])
+        pending, over = word == _CODES["PENDING"], ~np.isin(word, [_CODES[one] for one in _NOT_OVER])
+        start = np.where(self._placed(), start, NEVER)
+        ran = (start != NEVER) & (end != NEVER) & (over | (word == _CODES["REQUEUED"]) | (word == _CODES["RESIZING"]))
+        left = over & (start == NEVER) & (end != NEVER)
+        nothing: dict[str, int] = {}
+        asked, given = (self._by_text(one, words.tres, nothing) for one in ("ReqTRES", "AllocTRES"))
+        has = np.array([bool(one) for one in given[1]] or [False])[given[0]] & ran
+        cores = np.where(
+            has, self._of(given, lambda one: one.get("cpu", 0)), self._of(asked, lambda one: one.get("cpu", 0))
+        )
+        for other in ("AllocCPUS", "NCPUS", "ReqCPUS"):
+            if other in self.frame.columns:
+                cores = np.where(cores > 0, cores, self._numbers(other, 0))
+        aside, kept = SetAside(), np.ones(len(self.frame), bool)
+        ids, line = self._numbers("JobIDRaw", -1), np.arange(1, len(self.frame) + 1)
+        for wrong, reason in (
+            (self._steps(), "a step of a job, not a job"),
+            (
+                np.any([one == SKIPPED for one in (submit, start, end)], axis=0),
+                "a time that the clock skipped in spring",
+            ),
+            (submit == NEVER, "no time of submission"),
+            (self._listed_twice(pending), "what waits of an array, whose tasks have records of their own"),
+            (pending & ~left, "still waited when the records were read"),
+            (~ran & ~left & ~pending, "still ran when the records were read"),
+            (ran & (end < start), "ended before it started"),
+            (ran & (start < submit), "started before it was submitted"),
+            (left & (end < submit), "left before it was submitted"),
+            (cores <= 0, "no processors"),
+        ):
+            now = wrong & kept
+            if now.any():
+                aside = aside.with_more(line[now], ids[now], reason)
+                kept &= ~now
+        if not kept.any():
+            why = "; ".join(f"{many:,}: {reason}" for reason, many in aside.counts().items())
+            raise InputError(self.path, 0, f"no record can be kept ({why})")
+        ids = self._different(ids, kept)
+        first = int(submit[kept].min())
+        known = submit != NEVER
+        limit = self._limits()
+        made: dict[str, Column] = {
+            "id": ids, "line": line, "submit": np.where(known, submit - first, 0), "size": cores, "limit": limit,
+            "runtime": np.where(ran, end - start, -1), "wait": np.where(ran, start - submit, -1),
+            "status": self._of(state, lambda one: _ENDED.get(one.word, 0)),
+        }  # fmt: skip
+        held = np.where((eligible != NEVER) & known, eligible - submit, 0)
+        held = np.where(ran, np.minimum(held, start - submit), held)
+        if (held > 0).any():
+            made["not_before_s"] = np.maximum(held, 0)
+        if left.any():
+            made["leaves_s"] = np.where(left, end - submit, -1)
+        made |= self._shapes(cores, ran, has, asked, given)
+        self._tell(ran, left, word, limit)
+        names = self._names(made)
+        made = {key: values[kept] for key, values in made.items()}
+        names = {key: known_names for key, known_names in names.items() if key in made}
+        if broken := beyond_caps(made):
+            raise InputError(self.path, 0, broken)
+        machine = processors or _most_in_use(made)
+        if not processors:
+            self.notes.append(
+                f"{machine:,} processors: the most that were in use at once; give --processors or --cluster"
+            )
+        past = Provenance(self.path, self._hash(), len(self.frame), "", tuple(self.steps))
+        shapes = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
+        told = Understood(len(self.frame), self.again, shapes, tuple(self.notes), tuple(self.missing))
+        return Workload(name, made, machine, past, aside, {"UnixStartTime": (str(first),)}, names), told
+
+    # One field of all records.
+
+    def _instants(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """When jobs were submitted, became eligible, started and ended. Where the clock shows an hour twice it is the
+        first, unless the order of a job's times or its Elapsed forbid it."""
+        early = [self._times(one) for one in TIMES]
+        late = [np.maximum(one, self._numbers(name + LATE, SKIPPED)) for one, name in zip(early, TIMES, strict=True)]
+        submit, eligible, start, end = early
+        if repeated := int(sum((a != b).sum() for a, b in zip(early, late, strict=True))):
+            self.steps.append(
+                Step("times in the hour that the clock shows twice: the first, if it can be", changed=repeated)
+            )
+        lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
+        lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
+        start = np.where(
+            (start < submit) | (lasted >= 0) & (end - start != lasted) & (end - late[2] == lasted), late[2], start
+        )
+        end = np.where((end < start) | (lasted >= 0) & (end - start < lasted), late[3], end)
+        return submit, np.where(eligible < submit, late[1], eligible), start, end
+
+    def _times(self, name: str) -> Ints:
+        if name not in self.frame.columns:
+            if name != "Eligible":
+                raise InputError(self.path, 0, f"sacct was not asked for {name}: add it to --format")
+            self.missing.append("when jobs became eligible: held ones, and those that waited for others, seem to wait")
+            return np.full(len(self.frame), NEVER)
+        return self._numbers(name, NEVER)
+
+    def _numbers(self, name: str, otherwise: int) -> Ints:
+        if name not in self.frame.columns:
+            return np.full(len(self.frame), otherwise)
+        return np.asarray(self.frame[name].fill_null(otherwise).to_numpy(), np.int64)
+
+    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Ints, list[_T]]:
+        """What each record's text of a field is: a place in a list of what the different texts say."""
+        if name not in self.frame.columns:
+            return np.zeros(len(self.frame), np.int64), [otherwise]
+        import polars as pl
+
+        column = self.frame[name]
+        different = column.unique().drop_nulls()
+        codes = different.to_physical().to_numpy()
+        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int64)
+        place[codes] = np.arange(len(codes))
+        made = []
+        for text in different.cast(pl.String).to_list():
+            try:
+                made.append(read(text) if text else otherwise)
+            except ValueError as error:
+                self.notes.append(f"{name}: {error}: taken to be unknown")
+                made.append(otherwise)
+        made.append(otherwise)
+        physical = column.to_physical().fill_null(int(codes[0]) if len(codes) else 0).to_numpy()
+        found = place[physical]
+        return np.where(column.is_null().to_numpy(), len(codes), found), made
+
+    def _of(self, found: tuple[Ints, list[_T]], read: Callable[[_T], int]) -> Ints:
+        return np.array([read(one) for one in found[1]], np.int64)[found[0]]
+
+    def _placed(self) -> Mask:
+        """Which jobs were given anything. Of one that was cancelled while it waited, 22.05 may say that it started."""
+        found = np.ones(len(self.frame), bool)
+        for name in ("AllocTRES", "NodeList"):
+            if name in self.frame.columns:
+                found &= self._of(self._by_text(name, lambda text: int(text.lower() not in _NO_NAME), 0), int) > 0
+        return found
+
+    def _limits(self) -> Ints:
+        """Seconds; -1 where there is none."""
+
+        def minutes(text: str) -> int:
+            return -1 if text.lower() in _NO_LIMIT else 60 * words.limit_minutes(text)
+
+        def written(text: str) -> int:
+            return -1 if text.lower() in _NO_LIMIT else words.elapsed_s(text)
+
+        if "TimelimitRaw" in self.frame.columns:
+            found = self._by_text("TimelimitRaw", minutes, -1)
+        elif "Timelimit" in self.frame.columns:
+            found = self._by_text("Timelimit", written, -1)
+        else:
+            self.missing.append("limits: policies that need estimates are to be told the run times, or predict them")
+            return np.full(len(self.frame), -1)
+        return self._of(found, lambda seconds: seconds if seconds > 0 else -1)
+
+    def _steps(self) -> Mask:
+        """Records of steps, which sacct prints without -X."""
+        if "JobID" not in self.frame.columns:
+            return np.zeros(len(self.frame), bool)
+        import polars as pl
+
+        return np.asarray(self.frame["JobID"].cast(pl.String).str.contains(r"^\d+(?:[_+]\d+)?\.").to_numpy(), bool)
+
+    def _different(self, ids: Ints, kept: Mask) -> Ints:
+        """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
+        later ones are AGAIN larger each."""
+        order = np.lexsort((np.arange(len(ids)), ids, ~kept))
+        same = np.concatenate([[False], np.diff(ids[order]) == 0])
+        place = np.arange(len(ids))
+        run = place - np.maximum.accumulate(np.where(same, 0, place))
+        found = ids.copy()
+        found[order] += AGAIN * run
+        if (again := (found != ids) & kept).any():
+            self.notes.append(f"{jobs(again)} with the number of an earlier one: {AGAIN:,} was added to it")
+        return found
+
+    def _listed_twice(self, pending: Mask) -> Mask:
+        """A record that waits, of a job that has another: `3_1` once with its own number, once with the array's."""
+        if "JobID" not in self.frame.columns or not pending.any():
+            return np.zeros(len(self.frame), bool)
+        import polars as pl
+
+        twice = self.frame.select(pl.struct("JobID", "Submit").is_duplicated()).to_series().to_numpy()
+        found: Mask = pending & np.asarray(twice, bool)
+        return found
+
+    def _shapes(
+        self, cores: Ints, ran: Mask, has: Mask, asked: tuple[Ints, list[dict[str, int]]],
+        given: tuple[Ints, list[dict[str, int]]],
+    ) -> dict[str, Column]:  # fmt: skip
+        """What jobs ask of nodes. sacct tells what they got, on how many nodes, not how much on each: on one node that
+        is all; on several an even part where it divides, else single cores that may run anywhere."""
+
+        def both(read: Callable[[dict[str, int]], int]) -> Ints:
+            return np.where(has, self._of(given, read), self._of(asked, read))
+
+        whole = self._of(self._by_text("Exclusive", lambda text: int(text.upper() in _WHOLE), 0), int) > 0
+        cores = np.where(whole, np.maximum(self._of(asked, lambda one: one.get("cpu", 0)), 1), cores)
+        has = has & ~whole  # what a job with whole nodes was given is all that is there
+        nodes = both(lambda one: one.get("node", 0))
+        wanted = self._of(asked, lambda one: one.get("node", 0))
+        nodes = np.maximum(np.where(nodes > 0, nodes, self._numbers("NNodes", 0)), 1)
+        wanted = np.where(wanted > 0, wanted, nodes)
+        even = (nodes == wanted) & (cores % nodes == 0)
+        units = np.where(even, nodes, cores)
+        found: dict[str, Column] = {"units": units, "unit_cores": np.where(even, cores // nodes, 1)}
+        memory = both(lambda one: one.get("mem", 0))
+        if (memory > 0).any():
+            found["unit_memory_mb"] = -(-memory // np.maximum(units, 1) // 1024)
+        devices = both(lambda one: sum(words.devices(one).values()))
+        if (devices > 0).any():
+            found["unit_gpus"] = -(-devices // np.maximum(units, 1))
+        if whole.any():
+            found["exclusive"] = np.where(whole, 1, -1)
+        found["shape"] = np.where(nodes == 1, TOLD, np.where(even | (wanted < nodes), INFERRED, UNKNOWN))
+        return found
+
+    def _names(self, made: dict[str, Column]) -> dict[str, tuple[str, ...]]:
+        """Columns of names become numbers, and the names behind them are kept."""
+        names: dict[str, tuple[str, ...]] = {}
+        for column, name in _NAMED.items():
+            if name not in self.frame.columns:
+                continue
+            place, texts = self._by_text(name, lambda text: "" if text.lower() in _NO_NAME else text, "")
+            known = sorted({text for text in texts if text})
+            number = {text: at for at, text in enumerate(known)}
+            numbers = np.array([number.get(text, -1) for text in texts], np.int64)[place]
+            if known:
+                made[column], names[column] = numbers, tuple(printable(text, 1000) for text in known)
+        return names
+
+    # What is said beside the workload.
+
+    def _tell(self, ran: Mask, left: Mask, word: Ints, limit: Ints) -> None:
+        suspended = self._of(self._by_text("Suspended", _suspended_s, 0), int)
+        timeout = word == _CODES["TIMEOUT"]
+        requeued = word == _CODES["REQUEUED"]
+        for some, text in (
+            (ran & (suspended > 0), "suspended for a time, which is part of the run time: memory was kept"),
+            (ran & timeout, "ended by the limit: the work might have taken longer"),
+            (requeued, "requeued: each run is a job, submitted when it was requeued"),
+            (left, "cancelled before the start: nobody knows for how long they would have run"),
+            (ran & (limit < 0), "without a limit of their own"),
+        ):
+            if some.any():
+                self.notes.append(f"{jobs(some)} {text}")
+        self.missing.append("jobs that were held all the time, and those of the last seconds: sacct does not list them")
+        if self.broken:
+            self.steps.append(Step("records with a wrong number of fields left out", removed=self.broken))
+            self.notes.append(f"{self.broken:,} records have not the right number of fields, and are left out")
+
+    def _hash(self) -> str:
+        """Of all that was read of the records, in their order: however many calls of sacct they came from."""
+        h = hashlib.sha256()
+        for name in sorted(self.frame.columns):
+            h.update(name.encode() + b"\0")
+            if name in TEXTS:
+                place, texts = self._by_text(name, str, "")
+                known = sorted(set(texts))
+                number = {text: at for at, text in enumerate(known)}
+                h.update("\0".join(known).encode("utf-8", "surrogatepass"))
+                h.update(np.array([number[text] for text in texts], "<i4")[place].tobytes())
+            elif name != "DBIndex":  # where a record stands in the database is nothing about the job
+                h.update(self._numbers(name, NEVER).astype("<i8").tobytes())
+        return h.hexdigest()
+
+
+_CODES: Final = {word: at for at, word in enumerate((*words.STATES, *words.SIGNS))}
+_NO_LIMIT: Final = ("unlimited", "partition_limit", "infinite", "-1", "", "n/a")
+_NO_NAME: Final = ("", "none assigned", "(null)", "unknown", "none")
+_WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
+
+
+def jobs(some: Mask) -> str:
+    """`1 job`, `2,345 jobs`."""
+    many = int(some.sum())
+    return f"{many:,} job{'s' * (many != 1)}"
+
+
+def _suspended_s(text: str) -> int:
+    return int(text) if text.isdigit() else words.elapsed_s(text)
+
+
+def _most_in_use(kept: dict[str, Column]) -> int:
+    """The most processors that ran jobs at once."""
+    ran = kept["wait"] >= 0
+    begun = (kept["submit"] + kept["wait"])[ran]
+    at = np.concatenate([begun, begun + np.maximum(kept["runtime"][ran], 1)])
+    more = np.concatenate([kept["size"][ran], -kept["size"][ran]])
+    most = int(np.cumsum(more[np.lexsort((more, at))]).max(initial=0))
+    return most or int(kept["size"].max())
+
+
+def read_history(
+    path: str | Path, processors: int = 0, zone: str = "UTC", block: int = BLOCK
+) -> tuple[Workload, Understood]:
+    """The workload of a dump: a folder that `sacct.fetch` filled, or a file of what sacct printed, parsable or JSON,
+    packed or not. `block`: bytes that are split at once."""
+    path = Path(path)
+    history = History(path.name, zone)
+    if path.is_dir():
+        sacct.read_about(path)
+        for window in sacct.windows(path):
+            history.add(stretches(sacct.printed(path, window), path.name, block))
+    else:
+        with regular_file(path).open("rb") as stream:
+            blocks = unpacked(stream, str(path))
+            first = next(blocks, b"")
+            if first.lstrip()[:1] == b"{":
+                history.add([of_json(first + b"".join(blocks), str(path))])
+            else:
+                history.add(stretches(chain([first], blocks), str(path), block))
+    return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors)

@@ -1,0 +1,278 @@
+"""The records that sacct prints, as frames: parsable with any delimiter, or JSON; packed or not.
+
+sacct quotes nothing: the name of a job may hold the delimiter and the end of a line. Where a stretch of records is
+clean, polars splits it; else it is split record by record, and what does not come out with the right number of fields
+is set aside. Both give the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from dovetail.errors import InputError
+from dovetail.units import printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FIELDS: Final = (
+    "DBIndex", "JobIDRaw", "JobID", "Submit", "Eligible", "Start", "End", "Suspended", "State", "TimelimitRaw",
+    "ReqTRES", "AllocTRES", "ReqNodes", "NNodes", "NodeList", "User", "Account", "Partition", "QOS", "Reservation",
+    "Constraints", "Reason", "Flags", "Restarts", "Licenses", "Exclusive", "Cluster", "JobName",
+)  # fmt: skip
+"""What is asked for, as far as a version has it; the name last, since it may hold anything."""
+FREE: Final = ("JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir", "Reason", "Constraints")
+"""Fields in which anything may be written."""
+TOLD_OTHERWISE: Final = {"Reserved": "Planned"}
+"""Names of older versions."""
+NEEDED: Final = ("Submit", "State")
+BLOCK: Final = 32 << 20
+"""Bytes that are split at a time, unless another number is given: all that a reader holds of a dump at once."""
+MOST_RECORD: Final = 1 << 20
+"""Bytes of a record."""
+_SEPARATOR: Final = b"\x1f"
+_NO_VALUE: Final = 0xFFFFFFFE
+"""From here on numbers of 32 bits are Slurm's words: no value, no limit."""
+_NAME: Final = re.compile(r"[A-Za-z]+")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How records stand in a dump: the delimiter, whether it stands at their end too, and their fields."""
+
+    delimiter: bytes
+    closed: bool
+    fields: tuple[str, ...]
+
+    @property
+    def end(self) -> bytes:
+        """What ends a record."""
+        return self.delimiter * self.closed + b"\n"
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some records on their way: a frame of texts, and those that have not the right number of fields: their numbers,
+    counted from the first of the dump."""
+
+    frame: pl.DataFrame
+    broken: tuple[int, ...] = ()
+
+
+def layout_of(head: bytes) -> Layout | None:
+    """The layout that the first line of a dump tells; None if it is not sacct's."""
+    line = head.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", "replace")
+    first = _NAME.match(line)
+    known = set(KNOWN)
+    name = first[0] if first else ""
+    if name not in known:
+        return None
+    second = re.match(r"(.{1,64}?)(?=[A-Za-z]+)", line[len(name) :])
+    while second:  # a delimiter may hold letters: the shortest behind which all that follows are names of fields
+        delimiter = second[1]
+        closed = line.endswith(delimiter)
+        fields = (line.removesuffix(delimiter) if closed else line).split(delimiter)
+        if set(fields) <= known and len(set(fields)) == len(fields) > 1:
+            named = tuple(TOLD_OTHERWISE.get(one, one) for one in fields)
+            return Layout(delimiter.encode(), closed, named)
+        second = re.match(rf"(.{{{len(delimiter) + 1},64}}?)(?=[A-Za-z]+)", line[len(name) :])
+    return None
+
+
+def stretches(blocks: Iterator[bytes], path: str, size: int = BLOCK) -> Iterator[Stretch]:
+    """The records of a parsable dump with its header, a stretch at a time. InputError if it is none."""
+    rest, layout, number = b"", None, 0
+    for block in blocks:
+        rest += block
+        if layout is None:
+            if b"\n" not in rest and len(rest) < MOST_RECORD:
+                continue
+            layout = _layout(rest, path)
+            rest = rest.partition(b"\n")[2]
+        if len(rest) >= size:
+            cut = rest.rfind(layout.end) + len(layout.end)
+            if cut < len(layout.end) and len(rest) > size + MOST_RECORD:
+                raise InputError(path, 0, f"a record of more than {MOST_RECORD:,} bytes")
+            if cut >= len(layout.end):
+                made, many, left = _stretch(rest[:cut], layout, number)
+                rest, number = left + rest[cut:], number + many
+                yield made
+    layout = layout or _layout(rest + b"\n", path)
+    if rest:
+        made, many, left = _stretch(rest if rest.endswith(layout.end) else rest + layout.end, layout, number)
+        yield replace(made, broken=(*made.broken, *[number + many] * bool(left)))
+
+
+def _layout(head: bytes, path: str) -> Layout:
+    layout = layout_of(head[:MOST_RECORD])
+    if layout is None:
+        raise InputError(path, 1, "not the header of sacct -p or -P with the names of its fields")
+    if missing := [name for name in NEEDED if name not in layout.fields]:
+        raise InputError(path, 1, f"sacct was not asked for {' and '.join(missing)}: add it to --format")
+    if not {"JobID", "JobIDRaw"} & set(layout.fields):
+        raise InputError(path, 1, "sacct was asked for neither JobIDRaw nor JobID: add it to --format")
+    return layout
+
+
+def _stretch(data: bytes, layout: Layout, number: int) -> tuple[Stretch, int, bytes]:
+    """Records as a frame, how many they are, and what is left of one that goes on. `number`: of the first."""
+    clean = _clean(data, layout)
+    return (Stretch(clean), len(clean), b"") if clean is not None else slowly(data, layout, number)
+
+
+def _clean(data: bytes, layout: Layout) -> pl.DataFrame | None:
+    """The frame of records in which no text holds a delimiter or the end of a line; else None."""
+    import polars as pl
+
+    lines, inside = data.count(b"\n"), len(layout.fields) - (not layout.closed)
+    if lines != data.count(layout.end) or data.count(layout.delimiter) != lines * inside:
+        return None
+    if any(odd in data for odd in (_SEPARATOR, b"\r", b"\0")) or not _utf8(data):
+        return None
+    names = [*layout.fields, *[""] * layout.closed]
+    try:
+        frame = pl.read_csv(
+            data.replace(layout.delimiter, _SEPARATOR), separator=_SEPARATOR.decode(), has_header=False,
+            new_columns=names, infer_schema=False, quote_char=None, empty_string_is_null=False,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError:  # one record has too many fields, and another too few
+        return None
+    return frame.select(layout.fields) if len(frame) == lines else None
+
+
+def _utf8(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
+
+
+def slowly(data: bytes, layout: Layout, number: int) -> tuple[Stretch, int, bytes]:
+    """The same, record by record. A piece with too few fields goes on behind the end of its line. Where one field alone
+    is free text, it has what is too much."""
+    import polars as pl
+
+    wanted = len(layout.fields)
+    free = [at for at, name in enumerate(layout.fields) if name in FREE]
+    rows, broken, many, begun = list[list[str]](), list[int](), 0, list[bytes]()
+    for piece in data.removesuffix(layout.end).split(layout.end):
+        more = piece.split(layout.delimiter)
+        if begun and layout.closed:  # a text that begins with the end of a line: a delimiter stands before it
+            more = [*begun, b"\n" + more[0], *more[1:]]
+        elif begun:
+            more = [*begun[:-1], begun[-1] + b"\n" + more[0], *more[1:]]
+        begun = []
+        if len(more) < wanted:
+            begun = more
+            continue
+        if len(more) > wanted and len(free) == 1:
+            last = free[0] + len(more) - wanted + 1
+            more = [*more[: free[0]], layout.delimiter.join(more[free[0] : last]), *more[last:]]
+        if len(more) == wanted:
+            rows.append([one.decode("utf-8", "replace") for one in more])
+        else:
+            broken.append(number + many)
+        many += 1
+    columns = list(zip(*rows, strict=True)) or [()] * wanted
+    frame = pl.DataFrame(
+        {name: pl.Series(column, dtype=pl.String) for name, column in zip(layout.fields, columns, strict=True)}
+    )
+    return Stretch(frame, tuple(broken)), many, layout.delimiter.join(begun) + layout.end if begun else b""
+
+
+def of_json(data: bytes, path: str) -> Stretch:
+    """The records of `sacct --json`, of any version, with the fields that they would have in a parsable dump."""
+    import polars as pl
+
+    try:
+        told = json.loads(data)
+        jobs = told["jobs"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(path, 0, f"not what sacct --json prints: {printable(str(error))}") from error
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise InputError(path, 0, "not what sacct --json prints: jobs is no list of objects")
+    try:
+        rows = [_of_object(job) for job in jobs]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(path, 0, f"a job that sacct --json would not print: {printable(str(error))}") from error
+    names = tuple(dict.fromkeys(name for row in rows for name in row)) or FIELDS
+    return Stretch(
+        pl.DataFrame({name: pl.Series([row.get(name, "") for row in rows], dtype=pl.String) for name in names})
+    )
+
+
+def _of_object(job: Mapping[str, Any]) -> dict[str, str]:
+    """One job of JSON as fields of texts. A number that is not set is an object in newer versions, 0 in older."""
+    times, array, het = job["time"], job.get("array") or {}, job.get("het") or {}
+    raw = int(job["job_id"])
+    shown = str(raw)
+    array_id, task = int(array.get("job_id") or 0), _number(array.get("task_id"))
+    het_id = int(het.get("job_id") or 0)
+    if array_id:
+        tasks = array.get("task") or ""
+        shown = f"{array_id}_{task}" if task is not None and not tasks else f"{array_id}_[{tasks}]"
+    elif het_id:
+        shown = f"{het_id}+{_number(het.get('job_offset')) or 0}"
+    states = job["state"]["current"]
+    state = ",".join(states) if isinstance(states, list) else str(states)
+    limit = times.get("limit")
+    minutes = _number(limit)
+    infinite = isinstance(limit, dict) and bool(limit.get("infinite"))
+    unlimited = infinite or (minutes is not None and minutes >= _NO_VALUE)
+    start, end = (int(times.get(name) or 0) for name in ("start", "end"))
+    nodes = job.get("nodes") or ""
+    tres = job.get("tres") or {}
+    return {
+        "JobIDRaw": str(raw), "JobID": shown, "Submit": str(int(times.get("submission") or 0)),
+        "Eligible": _known(times.get("eligible")), "Start": _known(start), "End": _known(end),
+        "Suspended": str(int(times.get("suspended") or 0)), "State": state,
+        "TimelimitRaw": "UNLIMITED" if unlimited else "" if minutes is None else str(minutes),
+        "ReqTRES": _tres(tres.get("requested")), "AllocTRES": _tres(tres.get("allocated")),
+        "NNodes": str(job.get("allocation_nodes") or ""), "NodeList": str(nodes), "User": str(job.get("user") or ""),
+        "Account": str(job.get("account") or ""), "Partition": str(job.get("partition") or ""),
+        "QOS": str(job.get("qos") or ""), "Reservation": str((job.get("reservation") or {}).get("name") or ""),
+        "Constraints": str(job.get("constraints") or ""), "Reason": str(job["state"].get("reason") or ""),
+        "Flags": ",".join(job.get("flags") or ()), "Restarts": str(_number(job.get("restart_cnt")) or 0),
+        "Licenses": str(job.get("licenses") or ""), "Cluster": str(job.get("cluster") or ""),
+        "Exclusive": str(job.get("exclusive") or ""),
+        "JobName": str(job.get("name") or ""),
+    }  # fmt: skip
+
+
+def _number(given: Any) -> int | None:
+    """A number of JSON: itself, or an object that says whether it is set."""
+    if isinstance(given, Mapping):
+        return int(given["number"]) if given.get("set") else None
+    return None if given is None else int(given)
+
+
+def _known(given: Any) -> str:
+    seconds = _number(given)
+    return str(seconds) if seconds else "Unknown"
+
+
+def _tres(given: Sequence[Mapping[str, Any]] | None) -> str:
+    """`cpu=4,mem=8000M` of a list of objects; a type's name is behind a slash, as in `gres/gpu:a100`."""
+    parts = []
+    for one in given or ():
+        name, count = f"{one['type']}/{one['name']}" if one.get("name") else str(one["type"]), one.get("count")
+        if count is not None and count >= 0:  # energy that nobody measured is -2, or null
+            parts.append(f"{name}={int(count)}{'M' * (name == 'mem')}")
+    return ",".join(parts)
+
+
+KNOWN: Final = (
+    *FIELDS, "Account", "AdminComment", "AllocCPUS", "AllocNodes", "AssocID", "AveCPU", "AveCPUFreq", "AveDiskRead",
+    "AveDiskWrite", "AvePages", "AveRSS", "AveVMSize", "BlockID", "Comment", "ConsumedEnergy", "ConsumedEnergyRaw",
+    "Container", "CPUTime", "CPUTimeRAW", "DerivedExitCode", "Elapsed", "ElapsedRaw", "ExitCode", "Extra",
+    "FailedNode", "GID", "Group", "Layout", "MaxDiskRead", "MaxDiskWrite", "MaxPages", "MaxRSS", "MaxVMSize",
+    "McsLabel", "MinCPU", "NCPUS", "NTasks", "OverSubscribe", "Planned", "PlannedCPU", "PlannedCPURAW", "Priority",
+    "QOSRAW", "QOSREQ", "ReqCPUFreq", "ReqCPUS", "ReqMem", "ReqReservation", "ReservationId", "Reserved", "ResvCPU",
+    "ResvCPURAW", "SegmentSize", "SLUID", "StdErr", "StdIn", "StdOut", "SubmitLine", "SystemComment", "SystemCPU",
+    "Timelimit", "TotalCPU", "TRESUsageInTot", "TRESUsageOutTot", "UID", "UserCPU", "WCKey", "WCKeyID", "WorkDir",
+)  # fmt: skip
+"""The fields by which a header is known to be sacct's."""
