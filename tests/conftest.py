@@ -40,6 +40,10 @@ ALL_HERE = bool(os.environ.get("DOVETAIL_ALL") or os.environ.get("CI"))
 """Everything in WHY must be there: any skip fails the run. `.ci/run` says so."""
 LACKS = frozenset(os.environ.get("DOVETAIL_LACKS", "").split())
 """But for these: `DOVETAIL_LACKS="slurm browser" .ci/run` where a machine cannot have them."""
+COSTLY_KINDS = "kinds"
+"""The property of a test that goes with its report, whatever process ran it."""
+SPENT: dict[str, float] = {}
+"""Seconds of the tests of each kind."""
 SKIPPED: dict[str, str] = {}
 """Reasons of this run, by test or by file."""
 
@@ -82,8 +86,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark by cost, before pytest selects by marks."""
     for item in items:
-        for kind in kinds(item):
+        found = kinds(item)
+        for kind in found:
             item.add_marker(kind)
+        item.user_properties.append((COSTLY_KINDS, sorted(found)))
 
 
 def pytest_deselected(items: Sequence[pytest.Item]) -> None:
@@ -94,6 +100,8 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Of tests of this process and of all workers."""
+    for kind in dict(report.user_properties).get(COSTLY_KINDS, ()):  # type: ignore[attr-defined]
+        SPENT[kind] = SPENT.get(kind, 0.0) + report.duration
     if hasattr(report, "wasxfail"):
         SKIPPED[report.nodeid] = f"xfail: {report.wasxfail}"
     elif report.skipped:
@@ -130,6 +138,9 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for line in said_of_skips(SKIPPED):
         terminalreporter.write_line(line)
+    if SPENT:
+        times = ", ".join(f"{kind} {seconds / 60:.1f}" for kind, seconds in sorted(SPENT.items()))
+        terminalreporter.write_line(f"Minutes by kind: {times}")
     if config.option.markexpr == QUICK:
         terminalreporter.write_line(said_of(config.stash[LEFT_OUT].items()))
 

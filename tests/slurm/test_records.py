@@ -114,6 +114,11 @@ def test_random_bytes_end_in_records_or_in_an_error() -> None:
         except InputError:
             continue
         assert all(set(one.frame.columns) <= set(FIVE) for one in made)
+        layout = layout_of(bytes(data))
+        assert layout is not None
+        slow, _, left = slowly(bytes(data).partition(b"\n")[2].removesuffix(layout.end) + layout.end, layout, 0)
+        assert rows_of(made) == rows_of([slow])
+        assert sum(len(one.broken) for one in made) == len(slow.broken) + bool(left)
 
 
 def test_json_that_is_none_is_refused() -> None:

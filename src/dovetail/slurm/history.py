@@ -34,6 +34,7 @@ NUMBERS: Final = (
     "JobIDRaw", "NNodes", "ReqNodes", "Restarts", "ReqCPUS", "AllocCPUS", "NCPUS",
     "AllocNodes", "ElapsedRaw",
 )  # fmt: skip
+READ: Final = (*TIMES, *TEXTS, *NUMBERS, "DBIndex")
 AGAIN: Final = 10**10
 """More than any number of a job."""
 LATE: Final = " late"
@@ -75,11 +76,14 @@ def typed(stretch: Stretch, path: str, zone: str) -> pl.DataFrame:
     import polars as pl
 
     frame = stretch.frame
+    texts = [name for name in TEXTS if name in frame.columns and (name != "JobID" or "JobIDRaw" not in frame.columns)]
     made = frame.select(
         *(pl.col(name).cast(pl.Int64, strict=False) for name in (*TIMES, *NUMBERS) if name in frame.columns),
         *(pl.col(name).cast(pl.UInt64, strict=False) for name in ("DBIndex",) if name in frame.columns),
-        *(pl.col(name).cast(pl.Categorical) for name in TEXTS if name in frame.columns),
+        *(pl.col(name).cast(pl.Categorical) for name in texts),
     )
+    if {"JobID", "JobIDRaw"} <= set(frame.columns):  # for most jobs they are the same: half a million texts less
+        made = made.with_columns(frame["JobID"].set(frame["JobID"] == frame["JobIDRaw"], None).cast(pl.Categorical))
     for name in (one for one in TIMES if one in frame.columns):
         odd = made[name].is_null() & ~frame[name].is_in(_NO_TIME)
         if not odd.any():
@@ -130,7 +134,9 @@ class History:
         frame = _numbered(frame)
         key = ["DBIndex"] if "DBIndex" in frame.columns and not frame["DBIndex"].has_nulls() else ["JobIDRaw", "Submit"]
         whole = len(frame)
-        frame = frame.unique(key, keep="last").sort([*dict.fromkeys(("Submit", "JobIDRaw", *key))], nulls_last=True)
+        if frame.select(pl.struct(key).is_duplicated().any()).item():
+            frame = frame.unique(key, keep="last", maintain_order=True)
+        frame = frame.sort([*dict.fromkeys(("Submit", "JobIDRaw", *key))], nulls_last=True)
         return _Reading(self.path, frame, self.broken, whole - len(frame)).workload(name, processors)
 
 
@@ -319,7 +325,8 @@ class _Reading:
             return np.zeros(len(self.frame), bool)
         import polars as pl
 
-        return np.asarray(self.frame["JobID"].cast(pl.String).str.contains(r"^\d+(?:[_+]\d+)?\.").to_numpy(), bool)
+        step = self.frame["JobID"].cast(pl.String).str.contains(r"^\d+(?:[_+]\d+)?\.")
+        return np.asarray(step.fill_null(value=False).to_numpy(), bool)
 
     def _different(self, ids: Ints, kept: Mask) -> Ints:
         """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
@@ -340,7 +347,8 @@ class _Reading:
             return np.zeros(len(self.frame), bool)
         import polars as pl
 
-        twice = self.frame.select(pl.struct("JobID", "Submit").is_duplicated()).to_series().to_numpy()
+        shown = pl.coalesce(pl.col("JobID").cast(pl.String), pl.col("JobIDRaw").cast(pl.String))
+        twice = self.frame.select(pl.struct(shown, "Submit").is_duplicated()).to_series().to_numpy()
         found: Mask = pending & np.asarray(twice, bool)
         return found
 
@@ -410,18 +418,10 @@ class _Reading:
             self.notes.append(f"{self.broken:,} records have not the right number of fields, and are left out")
 
     def _hash(self) -> str:
-        """Of all that was read of the records, in their order: however many calls of sacct they came from."""
+        """Of the numbers and times of all records in their order: however many calls of sacct they came from."""
         h = hashlib.sha256()
-        for name in sorted(self.frame.columns):
-            h.update(name.encode() + b"\0")
-            if name in TEXTS:
-                place, texts = self._by_text(name, str, "")
-                known = sorted(set(texts))
-                number = {text: at for at, text in enumerate(known)}
-                h.update("\0".join(known).encode("utf-8", "surrogatepass"))
-                h.update(np.array([number[text] for text in texts], "<i4")[place].tobytes())
-            elif name != "DBIndex":  # where a record stands in the database is nothing about the job
-                h.update(self._numbers(name, NEVER).astype("<i8").tobytes())
+        for name in ("JobIDRaw", "Submit", "Start", "End", "NNodes"):
+            h.update(self._numbers(name, NEVER).astype("<i8").tobytes())
         return h.hexdigest()
 
 
@@ -461,7 +461,7 @@ def read_history(
     if path.is_dir():
         sacct.read_about(path)
         for window in sacct.windows(path):
-            history.add(stretches(sacct.printed(path, window), path.name, block))
+            history.add(stretches(sacct.printed(path, window), path.name, block, READ))
     else:
         with regular_file(path).open("rb") as stream:
             blocks = unpacked(stream, str(path))
@@ -469,5 +469,5 @@ def read_history(
             if first.lstrip()[:1] == b"{":
                 history.add([of_json(first + b"".join(blocks), str(path))])
             else:
-                history.add(stretches(chain([first], blocks), str(path), block))
+                history.add(stretches(chain([first], blocks), str(path), block, READ))
     return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors)

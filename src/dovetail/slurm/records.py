@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from dovetail.errors import InputError
 from dovetail.units import printable
@@ -35,6 +37,8 @@ BLOCK: Final = 32 << 20
 MOST_RECORD: Final = 1 << 20
 """Bytes of a record."""
 _SEPARATOR: Final = b"\x1f"
+_ODD: Final = re.compile(rb"[\n\r\0\x1f]")
+"""What a record may hold only in a text that somebody wrote."""
 _NO_VALUE: Final = 0xFFFFFFFE
 """From here on numbers of 32 bits are Slurm's words: no value, no limit."""
 _NAME: Final = re.compile(r"[A-Za-z]+")
@@ -83,28 +87,39 @@ def layout_of(head: bytes) -> Layout | None:
     return None
 
 
-def stretches(blocks: Iterator[bytes], path: str, size: int = BLOCK) -> Iterator[Stretch]:
-    """The records of a parsable dump with its header, a stretch at a time. InputError if it is none."""
-    rest, layout, number = b"", None, 0
+def stretches(blocks: Iterator[bytes], path: str, size: int = BLOCK, only: Collection[str] = ()) -> Iterator[Stretch]:
+    """The records of a parsable dump with its header, a stretch at a time. InputError if it is none. `only`: the fields
+    that are wanted; all, if none is named."""
+    parts, held, layout, number = list[bytes](), 0, None, 0
     for block in blocks:
-        rest += block
+        parts.append(block)
+        held += len(block)
         if layout is None:
-            if b"\n" not in rest and len(rest) < MOST_RECORD:
+            if b"\n" not in block and held < MOST_RECORD:
                 continue
-            layout = _layout(rest, path)
-            rest = rest.partition(b"\n")[2]
-        if len(rest) >= size:
+            layout, rest = _headed(b"".join(parts), path)
+            parts, held = [rest], len(rest)
+        if held >= size:
+            rest = b"".join(parts)
             cut = rest.rfind(layout.end) + len(layout.end)
-            if cut < len(layout.end) and len(rest) > size + MOST_RECORD:
-                raise InputError(path, 0, f"a record of more than {MOST_RECORD:,} bytes")
             if cut >= len(layout.end):
-                made, many, left = _stretch(rest[:cut], layout, number)
+                made, many, left = _stretch(rest[:cut], layout, number, only)
                 rest, number = left + rest[cut:], number + many
                 yield made
-    layout = layout or _layout(rest + b"\n", path)
+            elif held > size + MOST_RECORD:
+                raise InputError(path, 0, f"a record of more than {MOST_RECORD:,} bytes")
+            parts, held = [rest], len(rest)
+    rest = b"".join(parts)
+    if layout is None:
+        layout, rest = _headed(rest, path)
     if rest:
-        made, many, left = _stretch(rest if rest.endswith(layout.end) else rest + layout.end, layout, number)
+        made, many, left = _stretch(rest if rest.endswith(layout.end) else rest + layout.end, layout, number, only)
         yield replace(made, broken=(*made.broken, *[number + many] * bool(left)))
+
+
+def _headed(data: bytes, path: str) -> tuple[Layout, bytes]:
+    """The layout that the first line tells, and what is behind it."""
+    return _layout(data + b"\n", path), data.partition(b"\n")[2]
 
 
 def _layout(head: bytes, path: str) -> Layout:
@@ -118,48 +133,61 @@ def _layout(head: bytes, path: str) -> Layout:
     return layout
 
 
-def _stretch(data: bytes, layout: Layout, number: int) -> tuple[Stretch, int, bytes]:
+def _stretch(data: bytes, layout: Layout, number: int, only: Collection[str]) -> tuple[Stretch, int, bytes]:
     """Records as a frame, how many they are, and what is left of one that goes on. `number`: of the first."""
-    clean = _clean(data, layout)
-    return (Stretch(clean), len(clean), b"") if clean is not None else slowly(data, layout, number)
-
-
-def _clean(data: bytes, layout: Layout) -> pl.DataFrame | None:
-    """The frame of records in which no text holds a delimiter or the end of a line; else None."""
     import polars as pl
 
-    lines, inside = data.count(b"\n"), len(layout.fields) - (not layout.closed)
-    if lines != data.count(layout.end) or data.count(layout.delimiter) != lines * inside:
-        return None
-    if any(odd in data for odd in (_SEPARATOR, b"\r", b"\0")) or not _utf8(data):
-        return None
-    names = [*layout.fields, *[""] * layout.closed]
-    try:
-        frame = pl.read_csv(
-            data.replace(layout.delimiter, _SEPARATOR), separator=_SEPARATOR.decode(), has_header=False,
-            new_columns=names, infer_schema=False, quote_char=None, empty_string_is_null=False,
-        )  # fmt: skip
-    except pl.exceptions.PolarsError:  # one record has too many fields, and another too few
-        return None
-    return frame.select(layout.fields) if len(frame) == lines else None
-
-
-def _utf8(data: bytes) -> bool:
-    try:
-        return data.isascii() or bool(data.decode("utf-8"))
-    except UnicodeDecodeError:
-        return False
+    whole = _clean(data, layout, only)
+    if whole is not None:
+        return Stretch(whole), len(whole), b""
+    odd, plain, made, many, left = _apart(data, layout)
+    broken = tuple(number + at for at, fields in odd if len(fields) != len(layout.fields))
+    kept = [(at, fields) for at, fields in odd if len(fields) == len(layout.fields)]
+    clean = _clean(layout.end.join(made) + layout.end, layout, only) if made else None
+    if made and clean is None:  # not UTF-8
+        kept = sorted([*kept, *((at, one.split(layout.delimiter)) for at, one in zip(plain, made, strict=True))])
+        plain = []
+    slow = _frame([fields for _, fields in kept], layout, only)
+    both = slow if clean is None else pl.concat([clean, slow])
+    order = np.argsort(np.array([*plain, *(at for at, _ in kept)], np.int64), kind="stable")
+    return Stretch(both[order], broken), many, left
 
 
 def slowly(data: bytes, layout: Layout, number: int) -> tuple[Stretch, int, bytes]:
-    """The same, record by record. A piece with too few fields goes on behind the end of its line. Where one field alone
-    is free text, it has what is too much."""
+    """The same, each record by itself."""
+    odd, _, _, many, left = _apart(data, layout, plain=False)
+    broken = tuple(number + at for at, fields in odd if len(fields) != len(layout.fields))
+    rows = [fields for _, fields in odd if len(fields) == len(layout.fields)]
+    return Stretch(_frame(rows, layout, ()), broken), many, left
+
+
+def _frame(rows: Sequence[Sequence[bytes]], layout: Layout, only: Collection[str]) -> pl.DataFrame:
     import polars as pl
 
+    columns = list(zip(*rows, strict=True)) or [()] * len(layout.fields)
+    return pl.DataFrame({
+        name: pl.Series([one.decode("utf-8", "replace") for one in column], dtype=pl.String)
+        for name, column in zip(layout.fields, columns, strict=True) if not only or name in only
+    })  # fmt: skip
+
+
+def _apart(
+    data: bytes, layout: Layout, plain: bool = True
+) -> tuple[list[tuple[int, list[bytes]]], list[int], list[bytes], int, bytes]:
+    """Records that want a closer look, by their place and with their fields, and if `plain` those that do not, by place
+    and as they are; how many there are, and what is left of one that goes on.
+
+    A piece with too few fields goes on behind the end of its line. Where one field alone is free text, it has what is
+    too much."""
     wanted = len(layout.fields)
     free = [at for at, name in enumerate(layout.fields) if name in FREE]
-    rows, broken, many, begun = list[list[str]](), list[int](), 0, list[bytes]()
+    odd, places, clean, many, begun = list[tuple[int, list[bytes]]](), list[int](), list[bytes](), 0, list[bytes]()
     for piece in data.removesuffix(layout.end).split(layout.end):
+        if plain and not begun and piece.count(layout.delimiter) == wanted - 1 and not _ODD.search(piece):
+            places.append(many)
+            clean.append(piece)
+            many += 1
+            continue
         more = piece.split(layout.delimiter)
         if begun and layout.closed:  # a text that begins with the end of a line: a delimiter stands before it
             more = [*begun, b"\n" + more[0], *more[1:]]
@@ -172,16 +200,46 @@ def slowly(data: bytes, layout: Layout, number: int) -> tuple[Stretch, int, byte
         if len(more) > wanted and len(free) == 1:
             last = free[0] + len(more) - wanted + 1
             more = [*more[: free[0]], layout.delimiter.join(more[free[0] : last]), *more[last:]]
-        if len(more) == wanted:
-            rows.append([one.decode("utf-8", "replace") for one in more])
-        else:
-            broken.append(number + many)
+        odd.append((many, more))
         many += 1
-    columns = list(zip(*rows, strict=True)) or [()] * wanted
-    frame = pl.DataFrame(
-        {name: pl.Series(column, dtype=pl.String) for name, column in zip(layout.fields, columns, strict=True)}
-    )
-    return Stretch(frame, tuple(broken)), many, layout.delimiter.join(begun) + layout.end if begun else b""
+    return odd, places, clean, many, layout.delimiter.join(begun) + layout.end if begun else b""
+
+
+def _clean(data: bytes, layout: Layout, only: Collection[str]) -> pl.DataFrame | None:
+    """The frame of records in which no text holds a delimiter or the end of a line; else None."""
+    import polars as pl
+
+    lines, inside = data.count(b"\n"), len(layout.fields) - (not layout.closed)
+    if data.count(layout.delimiter) != lines * inside:  # an end of a line within a text is one too many
+        return None
+    if any(odd in data for odd in (_SEPARATOR, b"\r", b"\0")) or not _utf8(data):
+        return None
+    mark = layout.delimiter[:1]
+    if len(layout.delimiter) == 1:
+        apart = 1
+    elif len(layout.delimiter) > 2 and layout.delimiter.endswith(mark) and layout.delimiter.count(mark) == 2:
+        if data.count(mark) != 2 * lines * inside:
+            return None
+        apart = 2  # split at both ends of the delimiter; what is between them is left out
+    else:
+        data, mark, apart = data.replace(layout.delimiter, _SEPARATOR), _SEPARATOR, 1
+    names = {apart * at: name for at, name in enumerate(layout.fields) if not only or name in only}
+    wide = apart * inside + 1
+    try:
+        frame = pl.read_csv(
+            data, separator=mark.decode("latin-1"), has_header=False, infer_schema=False, columns=list(names),
+            new_columns=[names.get(at, f"{at}") for at in range(wide)], quote_char=None, empty_string_is_null=False,
+        )  # fmt: skip
+    except pl.exceptions.PolarsError:  # one record has too many fields, and another too few
+        return None
+    return frame if len(frame) == lines else None
+
+
+def _utf8(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return False
 
 
 def of_json(data: bytes, path: str) -> Stretch:

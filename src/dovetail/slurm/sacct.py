@@ -79,7 +79,7 @@ def about_sacct(since: int, submit_lines: bool) -> About:
 
 def token() -> str:
     """A delimiter that is in no text."""
-    return f"~{secrets.token_hex(8)}~"
+    return f"~{secrets.token_hex(4)}~"
 
 
 def command(about: About, begin: int, end: int) -> list[str]:
