@@ -115,19 +115,21 @@ def _term(
     without, with_ = (
         [run for seed in range(SEEDS) if (run := runs.get(log_, one, estimate, seed=seed, span=span))] for one in pair
     )
-    if len(without) < SEEDS or len(with_) < SEEDS:
+    if not without or len(without) != len(with_):
         return {}
 
     def changes(name: str) -> list[float]:
         return [100 * (b.numbers[name] / a.numbers[name] - 1) for a, b in zip(without, with_, strict=True)]
 
-    mean, low, high = mean_interval(changes(key))
     table = f"{term}, {estimate}"
     longest = [max(_waits(some)) for some in (without, with_)]
-    return {
-        (table, log_, "change"): mean, (table, log_, "low"): low, (table, log_, "high"): high,
+    found: dict[Key, Content] = {
+        (table, log_, "change"): fmean(changes(key)),
         (table, log_, "longest"): longest[1] / longest[0] if longest[0] else 1.0,
-    }  # fmt: skip
+    }
+    if len(without) == SEEDS:
+        _, found[table, log_, "low"], found[table, log_, "high"] = mean_interval(changes(key))
+    return found
 
 
 def _waits(runs: Sequence[Run]) -> list[float]:
@@ -183,9 +185,10 @@ def guessed(values: Values) -> list[list[str]]:
 
 def _cell(values: Values, table: str, log_: str) -> str:
     mean, low, high, longest = (values.number(table, log_, part) for part in ("change", "low", "high", "longest"))
-    if mean is None or low is None or high is None or longest is None:
+    if mean is None or longest is None:
         return ""
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}] ({longest:.1f} x)"
+    interval = "one seed" if low is None or high is None else f"[{low:+.1f}, {high:+.1f}]"
+    return f"{mean:+.1f} {interval} ({longest:.1f} x)"
 
 
 def _of_others(values: Values, table: str, part: str) -> dict[str, float]:
