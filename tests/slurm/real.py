@@ -21,6 +21,8 @@ ROOTS: Final = Path(os.environ.get("DOVETAIL_SLURM_ROOTS", "/srv/dovetail-slurm"
 """Where the roots are made and stay."""
 SPEED: Final = 60
 """So many times as fast as real time goes the clock of these clusters."""
+FAKETIME: Final = Path("/usr/lib")
+"""Where the library of clocks is, below: the first cluster with a fast clock installs it."""
 EXTRA: Final = "MinJobAge=200000\nAccountingStorageTRES=gres/gpu,gres/gpu:a100"
 """Jobs that have ended stay known to scontrol: they are compared with it. GPUs are counted by their type, too."""
 VERSIONS: Final = tuple(os.environ.get("DOVETAIL_SLURM_VERSIONS", "22.05 24.11").split())
@@ -76,14 +78,16 @@ class RealSlurm:
 
     def programs(self, folder: Path) -> dict[str, str]:
         """The environment in which a program finds sacct and the others, each behind a small script: they live on the
-        cluster's clock, and the program on this machine's."""
+        cluster's fast clock, and the program on one that shows the same now and goes as this machine's."""
         folder.mkdir(exist_ok=True)
         for name in ("sacct", "scontrol", "sacctmgr", "squeue", "sinfo"):
             given = "${SLURM_TIME_FORMAT:+SLURM_TIME_FORMAT=$SLURM_TIME_FORMAT}"
-            line = f'{shlex.join(self.command([]))} {given} /usr/bin/{name} "$@"'
+            line = f'env -u FAKETIME {shlex.join(self.command([]))} {given} /usr/bin/{name} "$@"'
             (folder / name).write_text(f"#!/bin/sh\nexec {line}\n")
             (folder / name).chmod(0o755)
-        return os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+        ahead = int(self.run("date", "+%s")) - int(time.time()) + 30
+        clock = {"LD_PRELOAD": str(next(FAKETIME.glob("*/faketime/libfaketime.so.1"))), "FAKETIME": f"+{ahead}"}
+        return os.environ | clock | {"PATH": f"{folder}:{os.environ['PATH']}"}
 
 
 def clusters() -> Iterator[Callable[[str], RealSlurm]]:

@@ -97,15 +97,20 @@ def test_the_same_record_from_two_windows_is_one_and_the_later_counts(tmp_path: 
 
 
 def test_what_cannot_be_is_set_aside(tmp_path: Path) -> None:
-    log, _ = read(
+    log, told = read(
         tmp_path, record("1", 1, 1000, 990, 1100), record("2", 2, 1000, 1100, 1090), record("4", 4, 1000, 1000, 1010),
-        record("3", 3, 1000, 1000, 1010, asked="", given="node=1"), record("5.batch", 5, 1000, 1000, 1010),
+        record("3", 3, 1000, 1000, 1010, asked="", given="node=1"), record("4.batch", 4, 1000, 1000, 1010),
+        record("8", 8, 1000, 1000, "Unknown"), record("9", 9, 1000, "soon", 1100), record("10", -10, 1000, 1000, 1100),
     )  # fmt: skip
     assert log["id"].tolist() == [4]
     assert log.set_aside.counts() == {
-        "a step of a job, not a job": 1, "ended before it started": 1, "started before it was submitted": 1,
-        "no processors": 1,
+        "ended before it started": 1, "started before it was submitted": 1,
+        "no processors": 1, "ended, and nobody knows when": 1,
     }  # fmt: skip
+    left_out = [text for text in told.notes if "left out" in text]
+    assert len(left_out) == 3
+    assert any(text.startswith("1 left out: steps of jobs") for text in left_out)
+    assert any("such as 'soon'" in text for text in left_out)
 
 
 def test_shapes(tmp_path: Path) -> None:
@@ -146,7 +151,7 @@ def test_written_times_are_of_a_zone(tmp_path: Path) -> None:
     assert log["wait"].tolist() == [1200, 2400]
     assert log.set_aside.counts() == {"a time that the clock skipped in spring": 1}
     assert any("eligible" in text for text in told.missing)
-    with pytest.raises(InputError, match="is no time such as"):
+    with pytest.raises(InputError, match="no job in it; 1 left out: Submit is no time such as"):
         read(tmp_path, rows[0].replace("2026-10-25T01:50:00", "yesterday"), head=head)
 
 
@@ -162,9 +167,10 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(InputError, match=r"no record can be kept \(1: still ran"):
         read(tmp_path, record("1", 1, 1000, 1010, "Unknown", "RUNNING"))
+    head = "JobID|Submit|Start|End|Cluster|State|NCPUS|"
     with pytest.raises(InputError, match="jobs of 2 clusters"):
-        read(tmp_path, "1|1|a|COMPLETED|1|", "2|1|b|COMPLETED|1|", head="JobID|Submit|Cluster|State|NCPUS|")
-    with pytest.raises(InputError, match="not asked for Start"):
+        read(tmp_path, "1|1|2|3|a|COMPLETED|1|", "2|1|2|3|b|COMPLETED|1|", head=head)
+    with pytest.raises(InputError, match="not asked for End"):
         read(tmp_path, "1|1|COMPLETED|1|", head="JobID|Submit|State|NCPUS|")
     with pytest.raises(InputError, match="no dump"):
         read_history(tmp_path)
@@ -179,3 +185,60 @@ def test_what_26_05_printed() -> None:
     whole = (plain["exclusive"] > 0) & (plain["wait"] >= 0)
     assert plain["unit_cores"][whole].tolist() == [1, 2, 3, 4, 5, 1]  # what was asked; they were given all
     assert set(plain.size[whole].tolist()) == {16, 160}
+
+
+def test_tasks_and_parts_are_jobs_without_raw_numbers_too(tmp_path: Path) -> None:
+    head = "JobID|Submit|Start|End|State|NCPUS"
+    rows = [f"{number}|1000|1000|1010|COMPLETED|1" for number in ("3_0", "3_1", "3_2", "5+0", "5+1", "6", "6.batch")]
+    log, told = read(tmp_path, *rows, head=head)
+    assert (len(log), told.again) == (6, 0)
+    assert sorted(log["id"] % AGAIN) == [3, 3, 3, 5, 5, 6]
+
+
+def test_a_step_does_not_take_the_place_of_its_job(tmp_path: Path) -> None:
+    head = "DBIndex|JobID|JobIDRaw|Submit|Start|End|State|NCPUS"
+    rows = [f"9|{number}|1000|1000|1010|COMPLETED|4" for number in ("3_1|5", "3_1.batch|5.batch", "3_1.0|5.0")]
+    log, _ = read(tmp_path, *rows, head=head)
+    assert log["id"].tolist() == [5]
+
+
+def test_each_size_of_a_resized_job_is_a_record(tmp_path: Path) -> None:
+    head = "JobID|JobIDRaw|Submit|Start|End|State|NCPUS"
+    log, told = read(tmp_path, "7|7|1000|1000|1100|RESIZING|4", "7|7|1000|1100|1300|COMPLETED|8", head=head)
+    assert (log.size.tolist(), log.runtime.tolist(), told.again) == ([4, 8], [100, 200], 0)
+
+
+def test_an_index_of_the_database_that_says_nothing_is_not_believed(tmp_path: Path) -> None:
+    head = "DBIndex|JobIDRaw|Submit|Start|End|State|NCPUS"
+    log, _ = read(tmp_path, *(f"0|{n}|1000|1000|1010|COMPLETED|1" for n in range(5)), head=head)
+    assert log["id"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_resources_that_nobody_counted_are_left_out(tmp_path: Path) -> None:
+    given = "cpu=128,energy=18446744073709551614,node=1"
+    log, told = read(tmp_path, *(record(str(n), n, 1000, 1000, 1010, given=f"{given},billing=x{n}") for n in range(9)))
+    assert any("and 8 texts more" in text for text in told.notes)
+    log, _ = read(tmp_path, record("1", 1, 1000, 1000, 1010, given=given))
+    assert log.size.tolist() == [128]
+
+
+def test_the_later_hour_only_where_the_job_asks_for_it(tmp_path: Path) -> None:
+    """Who left before the start has no start to go by; a suspension is no part of Elapsed."""
+    head = "JobID|Submit|Start|End|State|Elapsed|Suspended|NCPUS"
+    rows = [
+        "1|2026-10-25T01:50:00|Unknown|2026-10-25T02:10:00|CANCELLED by 1|00:00:00|00:00:00|4",
+        "2|2026-10-25T01:50:00|2026-10-25T02:10:00|2026-10-25T03:10:00|COMPLETED|01:00:00|01:00:00|4",
+    ]
+    log, _ = read(tmp_path, *rows, head=head, zone="Europe/Berlin")
+    assert log["leaves_s"].tolist() == [1200, -1]
+    assert (log["wait"].tolist(), log.runtime.tolist()) == ([-1, 1200], [-1, 7200])
+
+
+def test_names_of_who_is_set_aside_are_not_kept(tmp_path: Path) -> None:
+    log, _ = read(
+        tmp_path, record("1", 1, 1000, 1000, 1010, user="none", name="a\x01"),
+        record("3", 3, 1000, 1000, 1010, name="a\x02"),
+        record("2", 2, 1000, 1000, "Unknown", "RUNNING", user="secretbob"),
+    )  # fmt: skip
+    assert log.names["user"] == ("ann", "none")
+    assert log.names["name"] == ("a�",)

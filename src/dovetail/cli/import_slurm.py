@@ -54,32 +54,26 @@ def import_slurm_command(
     from dovetail.io.write import write
     from dovetail.slurm import sacct
     from dovetail.slurm.history import read_history
-    from dovetail.units import parse_duration, printable
+    from dovetail.units import printable
 
     if print_command:
         _print_command(since, until, submit_lines)
         return
+    zone, nodes = zone_named(tz), nodes_named(cluster, processors)
+    size = nodes.processors if nodes is not None else processors or 0
+    if out is None:
+        raise SettingError("nothing is written without --out: give --out jobs.parquet")
     if since:
         if source is not None or dump is None:
             raise SettingError("--from asks sacct: give --dump FOLDER to keep what it prints, and no DUMP to read")
         if anonymous:
-            raise SettingError(
-                "--anonymize keeps no dump: ask without it, or read a dump that you take away afterwards"
-            )
+            raise SettingError("--anonymize keeps no dump: ask without it, then read the dump and take it away")
         begin, end = instant("--from", since), instant("--to", until) if until else int(time.time())
-        try:
-            seconds = parse_duration(window) if window else None
-        except ValueError as error:
-            raise SettingError(f"--window: {error}") from error
-        sacct.fetch(dump, begin, end, submit_lines, seconds, say)
+        sacct.fetch(dump, begin, end, submit_lines, _seconds(window), say)
         source = dump
     if source is None:
         raise SettingError("nothing to read: name a dump, or ask sacct with --from DAY --dump FOLDER")
-    if out is None:
-        raise SettingError("nothing is written without --out: give --out jobs.parquet")
-    nodes = nodes_named(cluster, processors)
-    size = nodes.processors if nodes is not None else processors or 0
-    workload, told = read_history(source, processors=size, zone=zone_named(tz))
+    workload, told = read_history(source, size, zone)
     workload = anonymized(workload, anonymous, key, as_json)
     write(workload, out)
     facts = facts_of(workload)
@@ -97,6 +91,21 @@ def import_slurm_command(
     screen.facts(rows)
     show(facts)
     say(f"wrote {out}. {what_next(workload, out)}")
+
+
+def _seconds(window: str) -> int | None:
+    """Of each call; None: it is found out."""
+    from dovetail.units import parse_duration
+
+    if not window:
+        return None
+    try:
+        seconds = parse_duration(window)
+    except ValueError as error:
+        raise SettingError(f"--window: {error}") from error
+    if seconds < 1:
+        raise SettingError("--window must be a second at least")
+    return seconds
 
 
 def instant(option: str, text: str) -> int:
@@ -121,7 +130,9 @@ def _print_command(since: str, until: str, submit_lines: bool) -> None:
         about = sacct.about_sacct(begin, submit_lines)
     except sacct.SacctError:  # on another machine than Slurm's: fields that every version has
         there = tuple(name for name in FIELDS if name not in ("Restarts", "Licenses", "Exclusive"))
-        about = sacct.About(there, sacct.token(), "unknown", False, submit_lines, begin)
+        there += sacct.FREE_TEXTS if submit_lines else ()
+        about = sacct.About(there, "unknown", False, submit_lines, begin)
         say("no sacct here: the line leaves out fields that older versions refuse")
     environment = [f"{name}={value}" for name, value in sacct.ENVIRONMENT.items()]
-    typer.echo(shlex.join(["env", *environment, *sacct.command(about, begin, end)]) + " > dump.txt")
+    line = shlex.join(["env", *environment, *sacct.command(about, begin, end, sacct.token())])
+    typer.echo(f"umask 077; {line} > dump.txt")

@@ -49,10 +49,16 @@ _NAMED: Final = {
     "feature": "Constraints", "name": "JobName", "ran_on": "NodeList",
 }  # fmt: skip
 """Columns of a workload by the field that has their names."""
-_NO_TIME: Final = ("Unknown", "None", "")
+_NO_TIME: Final = ("unknown", "none", "")
+MOST_TIME: Final = 10**11
+"""Seconds since 1970, and of a duration: three thousand years."""
+MOST_LIMIT: Final = 10**10
+"""A limit of more seconds is none."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
 _ENDED: Final = {"COMPLETED": 1, "CANCELLED": 5}
 """States as SWF has them; all others are failures."""
+_LEAVES: Final = ("CANCELLED", "DEADLINE", "REVOKED")
+"""States of a job that may never have started."""
 _NOT_OVER: Final = ("RUNNING", "SUSPENDED", "PENDING", "RESIZING", "REQUEUED", "COMPLETING", "CONFIGURING", "STOPPED")
 
 
@@ -70,37 +76,73 @@ class Understood:
     missing: tuple[str, ...]
 
 
-def typed(stretch: Stretch, path: str, zone: str) -> pl.DataFrame:
-    """A stretch with its times and numbers as integers and its texts as categories, what is not read left out. Times
-    that are written are of a zone; a second column has the later choice where the clock shows an hour twice."""
+@dataclass
+class Odd:
+    """Records that cannot be read, by what is wrong: how many, and the first text."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def add(self, what: str, count: int, text: str = "") -> None:
+        """Some more of a kind."""
+        if count:
+            self.counts[what] = self.counts.get(what, 0) + count
+            self.first.setdefault(what, text)
+
+    def in_words(self) -> list[str]:
+        """A sentence for each kind."""
+        shown = {what: f", such as {printable(text, 40)!r}" if text else "" for what, text in self.first.items()}
+        return [f"{count:,} left out: {what}{shown[what]}" for what, count in self.counts.items()]
+
+
+def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
+    """A stretch with its times and numbers as integers and its texts as categories; records that cannot be read are
+    left out. Times that are written are of a zone; a second column has the later choice where the clock shows an hour
+    twice."""
     import polars as pl
 
     frame = stretch.frame
-    texts = [name for name in TEXTS if name in frame.columns and (name != "JobID" or "JobIDRaw" not in frame.columns)]
-    made = frame.select(
-        *(pl.col(name).cast(pl.Int64, strict=False) for name in (*TIMES, *NUMBERS) if name in frame.columns),
-        *(pl.col(name).cast(pl.UInt64, strict=False) for name in ("DBIndex",) if name in frame.columns),
-        *(pl.col(name).cast(pl.Categorical) for name in texts),
-    )
-    if {"JobID", "JobIDRaw"} <= set(frame.columns):  # for most jobs they are the same: half a million texts less
-        made = made.with_columns(frame["JobID"].set(frame["JobID"] == frame["JobIDRaw"], None).cast(pl.Categorical))
+    odd.add("a wrong number of fields", len(stretch.broken))
+    shown = frame["JobID"] if "JobID" in frame.columns else frame["JobIDRaw"]
+    steps = shown.str.contains(".", literal=True)
+    odd.add("steps of jobs", int(steps.sum()))
+    if steps.any():
+        frame = frame.filter(~steps)
+    raw = frame["JobIDRaw"] if "JobIDRaw" in frame.columns else frame["JobID"].str.extract(r"^(\d+)", 1)
+    number = raw.cast(pl.Int64, strict=False)
+    good = number.is_between(0, AGAIN - 1).fill_null(value=False)
+    odd.add("no number of a job", int((~good).sum()), raw.filter(~good).fill_null("")[0] if not good.all() else "")
+    made: dict[str, pl.Series | None] = {"JobIDRaw": number}
     for name in (one for one in TIMES if one in frame.columns):
-        odd = made[name].is_null() & ~frame[name].is_in(_NO_TIME)
-        if not odd.any():
-            continue
-        written = frame[name].set(~odd, None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
-        wrong = frame[name].filter(odd & written.is_null())
-        if len(wrong):
-            rule = (
-                f"{name} {printable(wrong[0], 40)!r} is no time such as 2026-01-31T08:00:00, and no seconds since 1970"
-            )
-            raise InputError(path, 0, rule)
-        early = written.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
-        late = written.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null").dt.epoch("s")
-        plain, skipped = made[name], odd & early.is_null()
-        both = (plain.fill_null(local).set(skipped, SKIPPED) for local in (early, late))
-        made = made.with_columns(one.alias(column) for one, column in zip(both, (name, name + LATE), strict=True))
-    return made
+        seconds, made[name + LATE] = _seconds(frame[name], zone)
+        made[name] = seconds
+        wrong = seconds.is_null() & ~frame[name].str.to_lowercase().is_in(_NO_TIME) & good
+        odd.add(f"{name} is no time such as 2026-01-31T08:00:00, and no seconds since 1970", int(wrong.sum()),
+                frame[name].filter(wrong)[0] if wrong.any() else "")  # fmt: skip
+        good &= ~wrong
+    made |= {name: frame[name].cast(pl.Int64, strict=False) for name in NUMBERS if name in frame.columns}
+    if "DBIndex" in frame.columns:
+        made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False)
+    made |= {name: frame[name].cast(pl.Categorical) for name in TEXTS if name in frame.columns and name != "JobID"}
+    if "JobID" in frame.columns:  # for most jobs it is the raw one: half a million texts less
+        made["JobID"] = frame["JobID"].set(frame["JobID"] == raw, None).cast(pl.Categorical)
+    found = pl.DataFrame({name: values for name, values in made.items() if values is not None})
+    return found if good.all() else found.filter(good)
+
+
+def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
+    """Seconds since 1970, null where there is none; and the later choice, if times are written."""
+    import polars as pl
+
+    plain = texts.cast(pl.Int64, strict=False)
+    plain = plain.set(~plain.is_between(0, MOST_TIME), None)
+    written = texts.set(plain.is_not_null(), None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
+    if written.is_null().all():
+        return plain, None
+    early = written.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
+    late = written.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null").dt.epoch("s")
+    skipped = written.is_not_null() & early.is_null()
+    return plain.fill_null(early).set(skipped, SKIPPED), plain.fill_null(late).set(skipped, SKIPPED)
 
 
 @dataclass
@@ -110,43 +152,45 @@ class History:
     path: str
     zone: str = "UTC"
     parts: list[pl.DataFrame] = field(default_factory=list)
-    broken: int = 0
-    seen: int = 0
+    odd: Odd = field(default_factory=Odd)
 
     def add(self, stretches: Iterable[Stretch]) -> None:
         """Take in the records of a window. A record that comes again is the later one."""
         for one in stretches:
-            self.parts.append(typed(one, self.path, self.zone))
-            self.broken += len(one.broken)
-            self.seen += len(one.frame) + len(one.broken)
+            if missing := {"Start", "End"} - set(one.frame.columns):
+                raise InputError(self.path, 0, f"sacct was not asked for {min(missing)}: add it to --format")
+            self.parts.append(typed(one, self.zone, self.odd))
 
     def workload(self, name: str, processors: int = 0) -> tuple[Workload, Understood]:
         """All of it as a workload: every record is a job, or is set aside with a reason."""
         import polars as pl
 
         if not any(len(part) for part in self.parts):
-            raise InputError(self.path, 0, "no job in it")
+            raise InputError(self.path, 0, "; ".join(("no job in it", *self.odd.in_words())))
         frame = pl.concat(self.parts, how="diagonal")
         self.parts.clear()
         if "Cluster" in frame.columns and len(found := frame["Cluster"].unique()) > 1:
             some = ", ".join(printable(str(one), 40) for one in found.to_list()[:5])
-            raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): ask sacct for one, by --clusters")
-        frame = _numbered(frame)
-        key = ["DBIndex"] if "DBIndex" in frame.columns and not frame["DBIndex"].has_nulls() else ["JobIDRaw", "Submit"]
-        whole = len(frame)
-        if frame.select(pl.struct(key).is_duplicated().any()).item():
-            frame = frame.unique(key, keep="last", maintain_order=True)
-        frame = frame.sort([*dict.fromkeys(("Submit", "JobIDRaw", *key))], nulls_last=True)
-        return _Reading(self.path, frame, self.broken, whole - len(frame)).workload(name, processors)
+            raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
+        key = _key(frame)
+        order = frame.with_columns(key).with_row_index("at")
+        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "at"], nulls_last=True)
+        again = len(frame) - len(last)
+        return _Reading(self.path, last.drop("at", key.name), self.odd, again).workload(name, processors)
 
 
-def _numbered(frame: pl.DataFrame) -> pl.DataFrame:
-    """With the number of each job: its raw one, else the first part of what people see."""
+def _key(frame: pl.DataFrame) -> pl.Series:
+    """What tells records apart, as one column: their place in the database, else number and submission. A job that
+    was resized has a record for each size, of which only the start tells."""
     import polars as pl
 
-    if "JobIDRaw" in frame.columns:
-        return frame
-    return frame.with_columns(pl.col("JobID").cast(pl.String).str.extract(r"^(\d+)").cast(pl.Int64).alias("JobIDRaw"))
+    if "DBIndex" in frame.columns and bool((frame["DBIndex"].fill_null(0) > 0).all()):
+        named = [pl.col("DBIndex"), pl.col("JobIDRaw")]
+    else:
+        resized = pl.col("State").cast(pl.String).str.contains("RESIZING")
+        named = [pl.col("JobIDRaw"), pl.col("Submit"), pl.when(resized).then(pl.col("Start"))]
+        named += [pl.col("JobID").cast(pl.String)] if "JobID" in frame.columns else []
+    return frame.select(pl.struct(*(one.alias(f"{at}") for at, one in enumerate(named))).alias("key")).to_series()
 
 
 @dataclass
@@ -155,7 +199,7 @@ class _Reading:
 
     path: str
     frame: pl.DataFrame
-    broken: int
+    odd: Odd
     again: int
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -166,7 +210,8 @@ class _Reading:
         state = self._by_text("State", words.state, words.State("UPDATE_DB"))
         word = self._of(state, lambda one: _CODES["REQUEUED" if "REQUEUED" in one.signs else one.word])
         pending, over = word == _CODES["PENDING"], ~np.isin(word, [_CODES[one] for one in _NOT_OVER])
-        start = np.where(self._placed(), start, NEVER)
+        gone = np.isin(word, [_CODES[one] for one in _LEAVES])
+        start = np.where(gone & ~self._placed(), NEVER, start)
         ran = (start != NEVER) & (end != NEVER) & (over | (word == _CODES["REQUEUED"]) | (word == _CODES["RESIZING"]))
         left = over & (start == NEVER) & (end != NEVER)
         nothing: dict[str, int] = {}
@@ -181,7 +226,6 @@ class _Reading:
         aside, kept = SetAside(), np.ones(len(self.frame), bool)
         ids, line = self._numbers("JobIDRaw", -1), np.arange(1, len(self.frame) + 1)
         for wrong, reason in (
-            (self._steps(), "a step of a job, not a job"),
             (
                 np.any([one == SKIPPED for one in (submit, start, end)], axis=0),
                 "a time that the clock skipped in spring",
@@ -189,6 +233,7 @@ class _Reading:
             (submit == NEVER, "no time of submission"),
             (self._listed_twice(pending), "what waits of an array, whose tasks have records of their own"),
             (pending & ~left, "still waited when the records were read"),
+            (~ran & ~left & ~pending & over, "ended, and nobody knows when"),
             (~ran & ~left & ~pending, "still ran when the records were read"),
             (ran & (end < start), "ended before it started"),
             (ran & (start < submit), "started before it was submitted"),
@@ -219,9 +264,8 @@ class _Reading:
             made["leaves_s"] = np.where(left, end - submit, -1)
         made |= self._shapes(cores, ran, has, asked, given)
         self._tell(ran, left, word, limit)
-        names = self._names(made)
+        names = self._names(made, kept)
         made = {key: values[kept] for key, values in made.items()}
-        names = {key: known_names for key, known_names in names.items() if key in made}
         if broken := beyond_caps(made):
             raise InputError(self.path, 0, broken)
         machine = processors or _most_in_use(made)
@@ -248,10 +292,11 @@ class _Reading:
             )
         lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
         lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
-        start = np.where(
-            (start < submit) | (lasted >= 0) & (end - start != lasted) & (end - late[2] == lasted), late[2], start
-        )
-        end = np.where((end < start) | (lasted >= 0) & (end - start < lasted), late[3], end)
+        lasted = np.where(lasted >= 0, lasted + self._suspended(), -1)
+        known = (start != NEVER) & (end != NEVER)
+        fits = known & (lasted >= 0) & (end - start != lasted) & (end - late[2] == lasted)
+        start = np.where((start < submit) | fits, late[2], start)
+        end = np.where(known & ((end < start) | ((lasted >= 0) & (end - start < lasted))), late[3], end)
         return submit, np.where(eligible < submit, late[1], eligible), start, end
 
     def _times(self, name: str) -> Ints:
@@ -278,13 +323,16 @@ class _Reading:
         codes = different.to_physical().to_numpy()
         place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int64)
         place[codes] = np.arange(len(codes))
-        made = []
+        made, wrong = list[_T](), list[str]()
         for text in different.cast(pl.String).to_list():
             try:
                 made.append(read(text) if text else otherwise)
             except ValueError as error:
-                self.notes.append(f"{name}: {error}: taken to be unknown")
+                wrong.append(str(error))
                 made.append(otherwise)
+        if wrong:
+            more = f", and {len(wrong) - 1:,} texts more" if len(wrong) > 1 else ""
+            self.notes.append(f"{name}: {wrong[0]}{more}: taken to be unknown")
         made.append(otherwise)
         physical = column.to_physical().fill_null(int(codes[0]) if len(codes) else 0).to_numpy()
         found = place[physical]
@@ -293,12 +341,15 @@ class _Reading:
     def _of(self, found: tuple[Ints, list[_T]], read: Callable[[_T], int]) -> Ints:
         return np.array([read(one) for one in found[1]], np.int64)[found[0]]
 
+    def _suspended(self) -> Ints:
+        return np.maximum(self._of(self._by_text("Suspended", _suspended_s, 0), int), 0)
+
     def _placed(self) -> Mask:
         """Which jobs were given anything. Of one that was cancelled while it waited, 22.05 may say that it started."""
         found = np.ones(len(self.frame), bool)
         for name in ("AllocTRES", "NodeList"):
             if name in self.frame.columns:
-                found &= self._of(self._by_text(name, lambda text: int(text.lower() not in _NO_NAME), 0), int) > 0
+                found &= self._of(self._by_text(name, lambda text: int(text not in _NO_NAME), 0), int) > 0
         return found
 
     def _limits(self) -> Ints:
@@ -317,16 +368,7 @@ class _Reading:
         else:
             self.missing.append("limits: policies that need estimates are to be told the run times, or predict them")
             return np.full(len(self.frame), -1)
-        return self._of(found, lambda seconds: seconds if seconds > 0 else -1)
-
-    def _steps(self) -> Mask:
-        """Records of steps, which sacct prints without -X."""
-        if "JobID" not in self.frame.columns:
-            return np.zeros(len(self.frame), bool)
-        import polars as pl
-
-        step = self.frame["JobID"].cast(pl.String).str.contains(r"^\d+(?:[_+]\d+)?\.")
-        return np.asarray(step.fill_null(value=False).to_numpy(), bool)
+        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_LIMIT else -1)
 
     def _different(self, ids: Ints, kept: Mask) -> Ints:
         """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
@@ -383,24 +425,27 @@ class _Reading:
         found["shape"] = np.where(nodes == 1, TOLD, np.where(even | (wanted < nodes), INFERRED, UNKNOWN))
         return found
 
-    def _names(self, made: dict[str, Column]) -> dict[str, tuple[str, ...]]:
-        """Columns of names become numbers, and the names behind them are kept."""
+    def _names(self, made: dict[str, Column], kept: Mask) -> dict[str, tuple[str, ...]]:
+        """Columns of names become numbers; the names of jobs that are kept stand behind them."""
         names: dict[str, tuple[str, ...]] = {}
         for column, name in _NAMED.items():
             if name not in self.frame.columns:
                 continue
-            place, texts = self._by_text(name, lambda text: "" if text.lower() in _NO_NAME else text, "")
-            known = sorted({text for text in texts if text})
+            nothing = _NO_NAME if name == "NodeList" else _NO_TEXT
+            place, texts = self._by_text(name, str, "")
+            texts = ["" if text in nothing else printable(text, 1000) for text in texts]
+            used = np.unique(place[kept])
+            known = sorted({texts[at] for at in used.tolist()} - {""})
             number = {text: at for at, text in enumerate(known)}
-            numbers = np.array([number.get(text, -1) for text in texts], np.int64)[place]
             if known:
-                made[column], names[column] = numbers, tuple(printable(text, 1000) for text in known)
+                made[column] = np.array([number.get(text, -1) for text in texts], np.int64)[place]
+                names[column] = tuple(known)
         return names
 
     # What is said beside the workload.
 
     def _tell(self, ran: Mask, left: Mask, word: Ints, limit: Ints) -> None:
-        suspended = self._of(self._by_text("Suspended", _suspended_s, 0), int)
+        suspended = self._suspended()
         timeout = word == _CODES["TIMEOUT"]
         requeued = word == _CODES["REQUEUED"]
         for some, text in (
@@ -413,9 +458,8 @@ class _Reading:
             if some.any():
                 self.notes.append(f"{jobs(some)} {text}")
         self.missing.append("jobs that were held all the time, and those of the last seconds: sacct does not list them")
-        if self.broken:
-            self.steps.append(Step("records with a wrong number of fields left out", removed=self.broken))
-            self.notes.append(f"{self.broken:,} records have not the right number of fields, and are left out")
+        self.steps += [Step(f"records left out: {what}", removed=count) for what, count in self.odd.counts.items()]
+        self.notes += self.odd.in_words()
 
     def _hash(self) -> str:
         """Of the numbers and times of all records in their order: however many calls of sacct they came from."""
@@ -427,7 +471,8 @@ class _Reading:
 
 _CODES: Final = {word: at for at, word in enumerate((*words.STATES, *words.SIGNS))}
 _NO_LIMIT: Final = ("unlimited", "partition_limit", "infinite", "-1", "", "n/a")
-_NO_NAME: Final = ("", "none assigned", "(null)", "unknown", "none")
+_NO_NAME: Final = ("", "None assigned", "(null)", "Unknown", "None")
+_NO_TEXT: Final = ("", "(null)")
 _WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
 
 
@@ -438,7 +483,10 @@ def jobs(some: Mask) -> str:
 
 
 def _suspended_s(text: str) -> int:
-    return int(text) if text.isdigit() else words.elapsed_s(text)
+    seconds = int(text[:19]) if text.isdigit() else words.elapsed_s(text)
+    if seconds > MOST_TIME:
+        raise ValueError(f"{printable(text, 40)!r} is longer than anything lasts")
+    return seconds
 
 
 def _most_in_use(kept: dict[str, Column]) -> int:
@@ -459,13 +507,19 @@ def read_history(
     path = Path(path)
     history = History(path.name, zone)
     if path.is_dir():
-        sacct.read_about(path)
-        for window in sacct.windows(path):
+        found = sacct.windows(path)
+        done, behind = sacct.joined(sacct.read_about(path), found)
+        if behind:
+            rule = f"what happened from {done} to {behind[0][0]} is missing: ask for it by import-slurm with --from"
+            raise InputError(path, 0, rule)
+        for window in found:
             history.add(stretches(sacct.printed(path, window), path.name, block, READ))
     else:
         with regular_file(path).open("rb") as stream:
-            blocks = unpacked(stream, str(path))
-            first = next(blocks, b"")
+            blocks, first = unpacked(stream, str(path)), b""
+            while not first.strip() and (more := next(blocks, b"")):
+                first += more
+            first = first.removeprefix(b"\xef\xbb\xbf")
             if first.lstrip()[:1] == b"{":
                 history.add([of_json(first + b"".join(blocks), str(path))])
             else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from dovetail.arrays import Ints
 from dovetail.errors import InputError
 from dovetail.units import printable
 
@@ -27,7 +28,10 @@ FIELDS: Final = (
     "Constraints", "Reason", "Flags", "Restarts", "Licenses", "Exclusive", "Cluster", "JobName",
 )  # fmt: skip
 """What is asked for, as far as a version has it; the name last, since it may hold anything."""
-FREE: Final = ("JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir", "Reason", "Constraints")
+FREE: Final = (
+    "JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir", "Reason", "Constraints", "Extra",
+    "StdErr", "StdIn", "StdOut", "Container", "WCKey", "Licenses",
+)  # fmt: skip
 """Fields in which anything may be written."""
 TOLD_OTHERWISE: Final = {"Reserved": "Planned"}
 """Names of older versions."""
@@ -42,6 +46,8 @@ _ODD: Final = re.compile(rb"[\n\r\0\x1f]")
 _NO_VALUE: Final = 0xFFFFFFFE
 """From here on numbers of 32 bits are Slurm's words: no value, no limit."""
 _NAME: Final = re.compile(r"[A-Za-z]+")
+_WIDEST: Final = 64
+"""Characters of a delimiter."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +57,12 @@ class Layout:
     delimiter: bytes
     closed: bool
     fields: tuple[str, ...]
+    line: bytes = b"\n"
 
     @property
     def end(self) -> bytes:
         """What ends a record."""
-        return self.delimiter * self.closed + b"\n"
+        return self.delimiter * self.closed + self.line
 
 
 @dataclass(frozen=True)
@@ -69,21 +76,19 @@ class Stretch:
 
 def layout_of(head: bytes) -> Layout | None:
     """The layout that the first line of a dump tells; None if it is not sacct's."""
-    line = head.partition(b"\n")[0].removesuffix(b"\r").decode("utf-8", "replace")
-    first = _NAME.match(line)
-    known = set(KNOWN)
-    name = first[0] if first else ""
-    if name not in known:
+    first = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+    line = first.removesuffix(b"\r").decode("utf-8", "replace")
+    name = _NAME.match(line)
+    if name is None or name[0] not in KNOWN:
         return None
-    second = re.match(r"(.{1,64}?)(?=[A-Za-z]+)", line[len(name) :])
-    while second:  # a delimiter may hold letters: the shortest behind which all that follows are names of fields
-        delimiter = second[1]
+    for wide in range(1, _WIDEST + 1):  # the shortest text between which all are names of fields
+        delimiter = line[name.end() : name.end() + wide]
         closed = line.endswith(delimiter)
-        fields = (line.removesuffix(delimiter) if closed else line).split(delimiter)
-        if set(fields) <= known and len(set(fields)) == len(fields) > 1:
+        fields = (line.removesuffix(delimiter) if closed else line).split(delimiter) if delimiter else []
+        known = sum(one in KNOWN for one in fields)
+        if known > 1 and len(set(fields)) == len(fields) and all(map(_NAME.fullmatch, fields)):
             named = tuple(TOLD_OTHERWISE.get(one, one) for one in fields)
-            return Layout(delimiter.encode(), closed, named)
-        second = re.match(rf"(.{{{len(delimiter) + 1},64}}?)(?=[A-Za-z]+)", line[len(name) :])
+            return Layout(delimiter.encode(), closed, named, b"\r\n" if first.endswith(b"\r") else b"\n")
     return None
 
 
@@ -137,6 +142,8 @@ def _stretch(data: bytes, layout: Layout, number: int, only: Collection[str]) ->
     """Records as a frame, how many they are, and what is left of one that goes on. `number`: of the first."""
     import polars as pl
 
+    if layout.line != b"\n":
+        data, layout = data.replace(layout.line, b"\n"), replace(layout, line=b"\n")
     whole = _clean(data, layout, only)
     if whole is not None:
         return Stretch(whole), len(whole), b""
@@ -177,62 +184,71 @@ def _apart(
     """Records that want a closer look, by their place and with their fields, and if `plain` those that do not, by place
     and as they are; how many there are, and what is left of one that goes on.
 
-    A piece with too few fields goes on behind the end of its line. Where one field alone is free text, it has what is
-    too much."""
-    wanted = len(layout.fields)
+    A piece with too few fields goes on behind the end of its line, unless what follows is whole by itself. Where one
+    field alone is free text, it has what is too much."""
+    wanted, between = len(layout.fields), layout.end
     free = [at for at, name in enumerate(layout.fields) if name in FREE]
-    odd, places, clean, many, begun = list[tuple[int, list[bytes]]](), list[int](), list[bytes](), 0, list[bytes]()
-    for piece in data.removesuffix(layout.end).split(layout.end):
-        if plain and not begun and piece.count(layout.delimiter) == wanted - 1 and not _ODD.search(piece):
-            places.append(many)
-            clean.append(piece)
-            many += 1
-            continue
-        more = piece.split(layout.delimiter)
-        if begun and layout.closed:  # a text that begins with the end of a line: a delimiter stands before it
-            more = [*begun, b"\n" + more[0], *more[1:]]
-        elif begun:
-            more = [*begun[:-1], begun[-1] + b"\n" + more[0], *more[1:]]
-        begun = []
-        if len(more) < wanted:
-            begun = more
-            continue
-        if len(more) > wanted and len(free) == 1:
-            last = free[0] + len(more) - wanted + 1
-            more = [*more[: free[0]], layout.delimiter.join(more[free[0] : last]), *more[last:]]
-        odd.append((many, more))
+    odd, places, clean, many = list[tuple[int, list[bytes]]](), list[int](), list[bytes](), 0
+    begun, held, have = list[bytes](), 0, 0
+
+    def take(pieces: list[bytes]) -> None:
+        nonlocal many
+        fields = between.join(pieces).split(layout.delimiter)
+        if len(fields) > wanted and len(free) == 1:
+            last = free[0] + len(fields) - wanted + 1
+            fields = [*fields[: free[0]], layout.delimiter.join(fields[free[0] : last]), *fields[last:]]
+        odd.append((many, fields))
         many += 1
-    return odd, places, clean, many, layout.delimiter.join(begun) + layout.end if begun else b""
+
+    for piece in data.removesuffix(between).split(between):
+        inside = piece.count(layout.delimiter)
+        if inside >= wanted - 1 or held > MOST_RECORD:
+            if begun:
+                take(begun)
+                begun, held = [], 0
+            if plain and inside == wanted - 1 and not _ODD.search(piece):
+                places.append(many)
+                clean.append(piece)
+                many += 1
+                continue
+        have = have + inside + layout.closed if begun else inside + 1
+        begun.append(piece)
+        held += len(piece)
+        if have >= wanted:
+            take(begun)
+            begun, held = [], 0
+    return odd, places, clean, many, between.join(begun) + between if begun else b""
 
 
 def _clean(data: bytes, layout: Layout, only: Collection[str]) -> pl.DataFrame | None:
     """The frame of records in which no text holds a delimiter or the end of a line; else None."""
     import polars as pl
 
-    lines, inside = data.count(b"\n"), len(layout.fields) - (not layout.closed)
-    if data.count(layout.delimiter) != lines * inside:  # an end of a line within a text is one too many
-        return None
+    inside = len(layout.fields) - (not layout.closed)
     if any(odd in data for odd in (_SEPARATOR, b"\r", b"\0")) or not _utf8(data):
         return None
-    mark = layout.delimiter[:1]
-    if len(layout.delimiter) == 1:
-        apart = 1
-    elif len(layout.delimiter) > 2 and layout.delimiter.endswith(mark) and layout.delimiter.count(mark) == 2:
-        if data.count(mark) != 2 * lines * inside:
-            return None
+    mark, apart = layout.delimiter[:1], 1
+    if len(layout.delimiter) > 2 and layout.delimiter.endswith(mark) and layout.delimiter.count(mark) == 2:
         apart = 2  # split at both ends of the delimiter; what is between them is left out
-    else:
-        data, mark, apart = data.replace(layout.delimiter, _SEPARATOR), _SEPARATOR, 1
+        if 2 * data.count(layout.delimiter) != data.count(mark):
+            return None
+    elif len(layout.delimiter) > 1:
+        data, mark = data.replace(layout.delimiter, _SEPARATOR), _SEPARATOR
+    ends = _places(data, b"\n")
+    if not np.array_equal(np.searchsorted(_places(data, mark), ends), apart * inside * np.arange(1, len(ends) + 1)):
+        return None  # an end of a line, or a delimiter, within a text
     names = {apart * at: name for at, name in enumerate(layout.fields) if not only or name in only}
-    wide = apart * inside + 1
-    try:
-        frame = pl.read_csv(
-            data, separator=mark.decode("latin-1"), has_header=False, infer_schema=False, columns=list(names),
-            new_columns=[names.get(at, f"{at}") for at in range(wide)], quote_char=None, empty_string_is_null=False,
-        )  # fmt: skip
-    except pl.exceptions.PolarsError:  # one record has too many fields, and another too few
-        return None
-    return frame if len(frame) == lines else None
+    frame = pl.read_csv(
+        data, separator=mark.decode("latin-1"), has_header=False, infer_schema=False, columns=list(names),
+        new_columns=[names.get(at, f"{at}") for at in range(apart * inside + 1)], quote_char=None,
+        empty_string_is_null=False,
+    )  # fmt: skip
+    return frame if len(frame) == len(ends) else None
+
+
+def _places(data: bytes, one: bytes) -> Ints:
+    """Where a byte stands."""
+    return np.flatnonzero(np.frombuffer(data, np.uint8) == one[0])
 
 
 def _utf8(data: bytes) -> bool:
@@ -247,20 +263,12 @@ def of_json(data: bytes, path: str) -> Stretch:
     import polars as pl
 
     try:
-        told = json.loads(data)
-        jobs = told["jobs"]
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(path, 0, f"not what sacct --json prints: {printable(str(error))}") from error
-    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-        raise InputError(path, 0, "not what sacct --json prints: jobs is no list of objects")
-    try:
+        jobs = json.loads(data)["jobs"]
         rows = [_of_object(job) for job in jobs]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(path, 0, f"a job that sacct --json would not print: {printable(str(error))}") from error
-    names = tuple(dict.fromkeys(name for row in rows for name in row)) or FIELDS
-    return Stretch(
-        pl.DataFrame({name: pl.Series([row.get(name, "") for row in rows], dtype=pl.String) for name in names})
-    )
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise InputError(path, 0, f"not what sacct --json prints: {printable(repr(error))}") from error
+    columns = {name: [row.get(name, "").encode("utf-8", "replace").decode() for row in rows] for name in _OF_JSON}
+    return Stretch(pl.DataFrame({name: pl.Series(texts, dtype=pl.String) for name, texts in columns.items()}))
 
 
 def _of_object(job: Mapping[str, Any]) -> dict[str, str]:
@@ -323,6 +331,7 @@ def _tres(given: Sequence[Mapping[str, Any]] | None) -> str:
     return ",".join(parts)
 
 
+_OF_JSON: Final = tuple(name for name in FIELDS if name not in ("DBIndex", "ReqNodes"))
 KNOWN: Final = (
     *FIELDS, "Account", "AdminComment", "AllocCPUS", "AllocNodes", "AssocID", "AveCPU", "AveCPUFreq", "AveDiskRead",
     "AveDiskWrite", "AvePages", "AveRSS", "AveVMSize", "BlockID", "Comment", "ConsumedEnergy", "ConsumedEnergyRaw",

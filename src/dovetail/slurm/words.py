@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from math import prod
 from typing import Final
 
 from dovetail.arrays import NEVER
@@ -16,11 +17,14 @@ from dovetail.units import printable
 
 MOST_HOSTS: Final = 1_000_000
 """Hosts that a list may name."""
+MOST_CHARACTERS: Final = 1 << 26
+"""Of all names that a list stands for."""
 MOST_TEXT: Final = 1 << 20
 """Characters of a text that is read."""
 UNLIMITED: Final = -1
 """Of a limit: none is set."""
-_MOST: Final = 1 << 62
+MOST_COUNT: Final = 1 << 50
+"""Of any resource: KiB of memory, or pieces."""
 _NO_TIME: Final = ("", "unknown", "none", "n/a")
 _ELAPSED: Final = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d{2})(?:\.\d{1,6})?", re.ASCII)
 _LIMIT: Final = re.compile(
@@ -31,9 +35,11 @@ _LIMIT: Final = re.compile(
 _NO_LIMIT: Final = ("-1", "infinite", "unlimited")
 _MEMORY: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,6}))?([KMGTPE]?)B?([cn]?)", re.ASCII | re.IGNORECASE)
 _KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30, "P": 1 << 40, "E": 1 << 50}
-_COUNT: Final = re.compile(r"(\d{1,18})(?:\.(\d{1,6}))?([KMGTPE]?)", re.ASCII | re.IGNORECASE)
+_COUNT: Final = re.compile(r"(\d{1,20})(?:\.(\d{1,6}))?([KMGTPE]?)", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50, "E": 1 << 60}
 _TRES: Final = re.compile(r"[a-z_]+(?:/[^,=]{1,200})?")
+_PIECE: Final = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
+"""What stands between commas that are in no bracket."""
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _JOB: Final = re.compile(
     r"(?P<job>\d{1,10})(?:_(?:(?P<task>\d{1,10})|\[(?P<tasks>[^\]]*)\]?)|\+(?P<part>\d{1,5}))?(?:\.(?P<step>[\w+]+))?",
@@ -95,20 +101,26 @@ def memory_kib(text: str) -> tuple[int, str]:
     if not found:
         raise ValueError(f"{_shown(text)} is no amount of memory such as 4000M")
     whole, part, unit, each = found.groups()
-    return _scaled(whole, part, _KIB[unit.upper() or "M"]), each.lower()
+    amount = _scaled(whole, part, _KIB[unit.upper() or "M"])
+    if amount > MOST_COUNT:
+        raise ValueError(f"{_shown(text)} is more memory than at most {MOST_COUNT:,} KiB")
+    return amount, each.lower()
 
 
 def tres(text: str) -> dict[str, int]:
-    """Trackable resources by name: `cpu=4,mem=8000M,gres/gpu:a100=2`. Memory is in KiB, all else counted."""
+    """Trackable resources by name: `cpu=4,mem=8000M,gres/gpu:a100=2`. Memory is in KiB, all else counted. A number that
+    nothing can have is Slurm's word for one that is not known: it is left out."""
     found: dict[str, int] = {}
     for piece in filter(None, _within(text).split(",")):
         name, equals, amount = piece.partition("=")
         counted = _COUNT.fullmatch(amount)
         if not equals or not _TRES.fullmatch(name) or not counted:
             raise ValueError(f"{_shown(piece)} is no resource such as cpu=4")
-        found[name] = (
-            memory_kib(amount)[0] if name == "mem" else _scaled(counted[1], counted[2], _UNITS[counted[3].upper()])
-        )
+        whole, part, unit = counted.groups()
+        scale = _KIB[unit.upper() or "M"] if name == "mem" else _UNITS[unit.upper()]
+        number = _scaled(whole, part, scale)
+        if number <= MOST_COUNT:
+            found[name] = number
     return found
 
 
@@ -121,10 +133,7 @@ def devices(counts: dict[str, int], of: str = "gpu") -> dict[str, int]:
 
 
 def _scaled(whole: str, part: str | None, unit: int) -> int:
-    amount = int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
-    if amount > _MOST:
-        raise ValueError(f"{whole} is more than anything has")
-    return amount
+    return int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
 
 
 def hosts(text: str) -> tuple[str, ...]:
@@ -133,23 +142,19 @@ def hosts(text: str) -> tuple[str, ...]:
     found: list[str] = []
     if text.lower() in ("", "(null)", "none assigned"):
         return ()
-    for piece in filter(None, _pieces(_within(text))):
+    pieces = _PIECE.findall(_within(text))
+    if sum(map(len, pieces)) + text.count(",") != len(text) + sum(piece.count(",") for piece in pieces):
+        raise ValueError(f"{_shown(text)} is no list of hosts such as c[1-3,7]")
+    for piece in pieces:
         parts = re.split(r"\[([^\[\]]*)\]", piece)
-        if any(bracket in part for part in parts[::2] for bracket in "[]") or len(parts) > 9:
-            raise ValueError(f"{_shown(piece)} is no host, and no list such as c[1-3,7]")
+        if len(parts) > 9:
+            raise ValueError(f"{_shown(piece)} is no host: more than four brackets")
         counted = [_numbers(part) if at % 2 else (part,) for at, part in enumerate(parts)]
-        many = 1
-        for some in counted:
-            many *= len(some)
-        if many + len(found) > MOST_HOSTS:
-            raise ValueError(f"more than {MOST_HOSTS:,} hosts")
+        many = prod(map(len, counted))
+        if many + len(found) > MOST_HOSTS or many * len(piece) > MOST_CHARACTERS:
+            raise ValueError(f"{_shown(piece)}: more than {MOST_HOSTS:,} hosts")
         found += ("".join(one) for one in product(*counted))
     return tuple(found)
-
-
-def _pieces(text: str) -> list[str]:
-    """What stands between commas that are in no bracket."""
-    return re.split(r",(?![^\[\]]*\])", text)
 
 
 def _numbers(text: str) -> tuple[str, ...]:
