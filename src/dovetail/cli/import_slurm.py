@@ -11,7 +11,7 @@ import typer
 
 from dovetail.cli import screen
 from dovetail.cli.prepare import ClusterName, Json, nodes_named, print_json, say
-from dovetail.cli.workload import FORMS, Anonymize, Key, anonymized, facts_of, show, what_next
+from dovetail.cli.workload import FORMS, Anonymize, Key, Processors, Zone, anonymized, facts_of, show, what_next
 from dovetail.errors import SettingError
 
 _FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M")
@@ -35,11 +35,8 @@ def import_slurm_command(
     print_command: Annotated[
         bool, typer.Option("--print-command", help="Print the call, for who may run it, and do nothing.")
     ] = False,
-    tz: Annotated[str, typer.Option(metavar="ZONE", help="Of times that are written: Europe/Berlin.")] = "UTC",
-    processors: Annotated[
-        int | None,
-        typer.Option(min=1, max=10**9, metavar="N", help="Of the machine; default: the most in use at once."),
-    ] = None,
+    tz: Zone = "UTC",
+    processors: Processors = None,
     cluster: ClusterName = None,
     anonymous: Anonymize = False,
     key: Key = None,

@@ -138,6 +138,10 @@ def _write(workload: Workload, out: Path, as_json: bool) -> None:
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help=f"Where to: {FORMS}.")]
+Zone = Annotated[str, typer.Option(metavar="ZONE", help="Of times that name none: Europe/Berlin.")]
+Processors = Annotated[
+    int | None, typer.Option(min=1, max=10**9, metavar="N", help="Of the machine; default: the most in use at once.")
+]
 Anonymize = Annotated[
     bool, typer.Option("--anonymize", help="Pseudonyms for users, groups and job names, to publish the jobs.")
 ]
@@ -183,11 +187,8 @@ def import_command(
     columns: Annotated[
         str, typer.Option(metavar="FIELD=COLUMN,...", help="Columns by unusual names: submit=Queued at,size=Slots.")
     ] = "",
-    tz: Annotated[str, typer.Option(metavar="ZONE", help="Of times that name none: Europe/Berlin.")] = "UTC",
-    processors: Annotated[
-        int | None,
-        typer.Option(min=1, max=10**9, metavar="N", help="Of the machine; default: the most in use at once."),
-    ] = None,
+    tz: Zone = "UTC",
+    processors: Processors = None,
     cluster: ClusterName = None,
     anonymous: Anonymize = False,
     key: Key = None,
