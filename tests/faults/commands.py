@@ -17,6 +17,7 @@ from dovetail.kernels.shipped import GENERIC
 from dovetail.studies.store import Store
 from tests.studies.small import run, written
 
+DUMP = "JobIDRaw|Submit|Start|End|State|ReqTRES|JobName|\n1|10|20|90|COMPLETED|cpu=4,node=1|run|\n"
 TABLE = """JobID|User|Submit|Start|End|NCPUS|Timelimit|State|JobName
 101|ann|2026-03-01T08:00:00|2026-03-01T08:00:10|2026-03-01T09:00:10|16|1-02:03:04|COMPLETED|fold
 102|bob|2026-03-01T08:01:00|2026-03-01T09:00:10|2026-03-01T09:30:10|32|02:00:00|FAILED|flow
@@ -75,6 +76,7 @@ COMMANDS = (
     Command("workload convert log.swf.gz out.swf.xz"),
     Command("workload convert log.swf.gz out.swf.zst"),
     Command("workload import jobs.txt --out out.parquet --anonymize --key key"),
+    Command("workload import-slurm dump.txt --out out.parquet"),
     Command("workload generate out.parquet --jobs 40"),
     Command("workload failures out.csv --cluster eurora"),
     Command(f"workload fetch {LOG}", cache=True),
@@ -95,7 +97,13 @@ COMMANDS = (
 def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
     """Make the files that commands are given, and those that the archive serves. What takes long only if it is used."""
     (folder / "tmp").mkdir(parents=True)
-    texts = {"jobs.txt": TABLE, "site.toml": SITE, "mine.py": MINE, "key": "correct horse battery staple"}
+    texts = {
+        "jobs.txt": TABLE,
+        "dump.txt": DUMP,
+        "site.toml": SITE,
+        "mine.py": MINE,
+        "key": "correct horse battery staple",
+    }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     dt.write(dt.generate(60, 8, seed=1, load=0.9), folder / "log.swf.gz")

@@ -135,14 +135,17 @@ def test_by_default_a_cell_with_a_very_long_wait_does_not_count() -> None:
 
 
 def test_the_page_shows_what_the_study_asks_for() -> None:
-    study = read_study(FOLDER.path / "study.toml")
-    assert study.include == []
+    study, offline = (read_study(FOLDER.path / f"{name}.toml") for name in ("study", "study-offline"))
+    assert study.include == offline.include == []
     for trace in study.traces:
         for estimate in study.estimates:
             wanted = [
                 one
-                for one in study.policies
-                if not any(left_out(rule, trace.label, one, estimate) for rule in study.exclude)
+                for part in (study, offline)
+                for one in part.policies
+                if trace.label in [own.label for own in part.traces]
+                and estimate in part.estimates
+                and not any(left_out(rule, trace.label, one, estimate) for rule in part.exclude)
             ]
             assert sorted(["list-reg", *page.asked(trace.label, estimate)]) == sorted(wanted)
 

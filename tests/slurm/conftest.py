@@ -11,13 +11,14 @@ from tests.slurm.real import RealSlurm, clusters
 from tests.slurm.traps import Submitted, submit_all
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def slurm() -> Iterator[Callable[[str], RealSlurm]]:
-    """The real cluster of a version: one of each for all tests."""
+    """The real cluster of a version: one of each for all tests here. With their fast clocks they are busy even when
+    nothing is asked of them: they end with these tests."""
     yield from clusters()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def trapped(slurm: Callable[[str], RealSlurm]) -> Callable[[str], tuple[RealSlurm, Submitted]]:
     """The same, with some 200 jobs that have ended."""
 

@@ -27,7 +27,7 @@ DOVETAIL = Path(sys.executable).with_name("dovetail")
 
 needs_slurm = needs("slurm", CLUSTER.is_file() and os.geteuid() == 0)
 
-pytestmark = pytest.mark.xdist_group("engines")
+pytestmark = pytest.mark.xdist_group("slurm")  # not beside the clusters of other tests
 
 
 @contextmanager
