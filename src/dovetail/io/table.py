@@ -78,7 +78,7 @@ _STATES: Final = {
     **dict.fromkeys(("out_of_memory", "oom", "preempted", "pr"), 0),
 }
 _RUNNING: Final = ("running", "r", "suspended", "pending", "pd", "requeued", "resizing", "completing")
-_NO_LIMITS: Final = "limits: policies that need estimates are to be told the run times, or predict them"
+NO_LIMITS: Final = "limits: policies that need estimates are to be told the run times, or predict them"
 TIMES: Final = ("submit", "start", "end")
 FORMS: Final = (
     "%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y%m%d", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M",
@@ -128,13 +128,14 @@ def _of_swf(path: Path, processors: int) -> tuple[Workload, Told]:
     else:
         kept = {name: workload[name] for name in ("submit", "runtime")} | {"wait": workload.get("wait")}
         kept["size"] = np.maximum(workload.size, workload.get("allocated"))
-        workload = replace(workload, processors=_most_in_use(kept))
-        guesses.append(_guess(workload.processors))
-    missing = () if bool((workload.limit > 0).any()) else (_NO_LIMITS,)
+        workload = replace(workload, processors=most_in_use(kept))
+        guesses.append(guessed_size(workload.processors))
+    missing = () if bool((workload.limit > 0).any()) else (NO_LIMITS,)
     return workload, Told(fields, (), tuple(guesses), missing)
 
 
-def _guess(processors: int) -> str:
+def guessed_size(processors: int) -> str:
+    """What is said of a machine whose size nobody gave."""
     return f"{processors:,} processors: the most that were in use at once; give --processors or --cluster"
 
 
@@ -305,7 +306,7 @@ class _Reading:
         names = self._named(made)
         self._statuses(made)
         if "limit" not in columns:
-            self.missing.append(_NO_LIMITS)
+            self.missing.append(NO_LIMITS)
         first = int(submit[left].min())
         made["submit"] = np.where(left, submit - first, 0)
         made["line"] = np.arange(2, rows + 2)
@@ -313,9 +314,9 @@ class _Reading:
         kept = {name: values[order] for name, values in made.items()}
         if broken := beyond_caps(kept):
             raise InputError(self.path, 0, broken)
-        machine = processors or _most_in_use(kept)
+        machine = processors or most_in_use(kept)
         if not processors:
-            self.guesses.append(_guess(machine))
+            self.guesses.append(guessed_size(machine))
         if repeated:
             hour = "times in the hour that the clock shows twice: the first, unless other times of the job forbid it"
             self.steps.append(Step(hour, changed=repeated))
@@ -499,7 +500,7 @@ def _first_of(texts: pl.Series, forms: Sequence[str]) -> pl.Series:
     return found
 
 
-def _most_in_use(kept: Mapping[str, Column]) -> int:
+def most_in_use(kept: Mapping[str, Column]) -> int:
     """The most processors that ran jobs at once; without starts, the largest job."""
     begun = kept["submit"] + kept["wait"]
     if bool((kept["wait"] < 0).any()):

@@ -15,6 +15,7 @@ from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
+from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
 from dovetail.slurm.records import BLOCK, Stretch, of_json, stretches
@@ -268,11 +269,11 @@ class _Reading:
         made = {key: values[kept] for key, values in made.items()}
         if broken := beyond_caps(made):
             raise InputError(self.path, 0, broken)
-        machine = processors or _most_in_use(made)
+        begun = made["wait"] >= 0
+        in_use = {name: made[name][begun] for name in ("submit", "wait", "runtime", "size")}
+        machine = processors or (most_in_use(in_use) if begun.any() else int(made["size"].max()))
         if not processors:
-            self.notes.append(
-                f"{machine:,} processors: the most that were in use at once; give --processors or --cluster"
-            )
+            self.notes.append(guessed_size(machine))
         past = Provenance(self.path, self._hash(), len(self.frame), "", tuple(self.steps))
         shapes = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
         told = Understood(len(self.frame), self.again, shapes, tuple(self.notes), tuple(self.missing))
@@ -366,7 +367,7 @@ class _Reading:
         elif "Timelimit" in self.frame.columns:
             found = self._by_text("Timelimit", written, -1)
         else:
-            self.missing.append("limits: policies that need estimates are to be told the run times, or predict them")
+            self.missing.append(NO_LIMITS)
             return np.full(len(self.frame), -1)
         return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_LIMIT else -1)
 
@@ -487,16 +488,6 @@ def _suspended_s(text: str) -> int:
     if seconds > MOST_TIME:
         raise ValueError(f"{printable(text, 40)!r} is longer than anything lasts")
     return seconds
-
-
-def _most_in_use(kept: dict[str, Column]) -> int:
-    """The most processors that ran jobs at once."""
-    ran = kept["wait"] >= 0
-    begun = (kept["submit"] + kept["wait"])[ran]
-    at = np.concatenate([begun, begun + np.maximum(kept["runtime"][ran], 1)])
-    more = np.concatenate([kept["size"][ran], -kept["size"][ran]])
-    most = int(np.cumsum(more[np.lexsort((more, at))]).max(initial=0))
-    return most or int(kept["size"].max())
 
 
 def read_history(
