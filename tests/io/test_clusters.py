@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dovetail.errors import InputError, SettingError
-from dovetail.io.clusters import MOST_BYTES, cluster_named, read_cluster
+from dovetail.io.clusters import MOST_BYTES, cluster_named, read_cluster, write_cluster
 from dovetail.model.cluster import NodeKind
 
 TWO = """
@@ -164,3 +164,34 @@ def test_no_file(tmp_path: Path) -> None:
         cluster_named(str(tmp_path / "none.toml"))
     with pytest.raises(InputError, match="a directory"):
         read_cluster(tmp_path)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        '[[nodes]]\nkind = "a \\"b\\""\ncount = 3\nhosts = "c[1-2],d"\ncores = 4\nfeatures = ["ib", "partition=x"]\n'
+        '[[nodes]]\nkind = "g"\ncount = 1\nhosts = "g07"\ncores = 2\ngpus = 4\n[licences]\n"m-1" = 3\n'
+    )
+    cluster = read_cluster(path)
+    assert cluster.names == ("c1", "c2", "d", "g07")
+    write_cluster(cluster, tmp_path / "again.toml", "again")
+    assert read_cluster(tmp_path / "again.toml") == cluster
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"c[1-2]"', '"c[1-3]"', "3 names .* for 2 nodes"),
+        ('"c[1-2]"', '"c1,c1"', "different names of nodes"),
+        ('"c[1-2]"', '"c["', "no list of hosts"),
+        ('"c[1-2]"', "3", "hosts = 3: must be a list such as"),
+        ('hosts = "g1"', "", "hosts = missing"),
+        ("cores = 2", f"{'a.' * 2000}b = 2", "more than 1,000 dots in a line"),
+    ],
+)
+def test_names_that_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:
+    text = '[[nodes]]\nkind = "c"\ncount = 2\nhosts = "c[1-2]"\ncores = 4\n'
+    text += '[[nodes]]\nkind = "g"\ncount = 1\nhosts = "g1"\ncores = 2\n'
+    (tmp_path / "c.toml").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=says):
+        read_cluster(tmp_path / "c.toml")

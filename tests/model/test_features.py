@@ -13,6 +13,9 @@ from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import NodeKind, Typical, by_node, with_features
 from dovetail.model.features import chosen
+from dovetail.model.requests import requests_of
+from dovetail.model.workload import Workload
+from dovetail.referee import check_schedule
 from tests.slow.node_cases import random_nodes_case
 
 NAMES = ("a", "b", "c", "gpu_v100", "n-17.x")
@@ -103,3 +106,27 @@ def test_features_are_names_on_nodes_that_are_there() -> None:
     named = with_features(cluster, {"a": [0]})
     named.having("a")[:] = True
     assert named.having("a").tolist() == [True, False]
+
+
+def test_jobs_of_a_partition_run_there_alone() -> None:
+    """Of one that the cluster does not know they run anywhere; of several, with commas, in any of these."""
+    kinds = tuple(NodeKind(name, 2, (4,), (name,)) for name in "abc")
+    cluster = by_node(("cores",), kinds)
+    known = with_features(cluster, {"partition=left": [0, 1, 2], "partition=right": [4, 5]})
+    names = {"partition": ("left", "right", "gone", "left,right", "left,gone"), "feature": ("a|c",)}
+    rows = [(-1, -1), (0, -1), (1, -1), (2, -1), (3, -1), (4, -1), (0, 0), (3, 0), (-1, 0)]
+    columns = {
+        "id": np.arange(9), "submit": np.zeros(9, int), "size": np.ones(9, int), "runtime": np.full(9, 5),
+        "limit": np.full(9, 5), "partition": np.array([one for one, _ in rows]),
+        "feature": np.array([one for _, one in rows]),
+    }  # fmt: skip
+    workload = Workload("parts", columns, 24, names=names)
+    asked = requests_of(workload, known)
+    where = [np.flatnonzero(asked.sets[row]) for row in asked.among]
+    nodes = [np.flatnonzero(np.isin(known.kind_of, some)).tolist() for some in where]
+    left, right, every = [0, 1, 2], [4, 5], list(range(6))
+    assert nodes == [every, left, right, every, left + right, left, [0, 1], [0, 1, 4, 5], [0, 1, 4, 5]]
+    plain = requests_of(workload, cluster)
+    assert plain.sets[plain.among].all(axis=1).tolist() == [True] * 6 + [False] * 3
+    made = replay(workload, "easy", cluster=known)
+    assert check_schedule(made) == []

@@ -15,6 +15,7 @@ import pytest
 from dovetail.errors import InputError
 from dovetail.slurm import sacct
 from dovetail.slurm.history import read_history
+from dovetail.slurm.programs import SlurmError
 
 NOW = int(time.time())
 DAY = 86_400
@@ -86,7 +87,7 @@ def test_windows_double_and_a_refused_one_is_halved(play: Callable[[str], Path])
 
 def test_what_is_always_refused_ends(play: Callable[[str], Path]) -> None:
     dump = play("sys.exit('no \\x1b[31mdatabase')")
-    with pytest.raises(sacct.SacctError, match=r"no �\[31mdatabase"):
+    with pytest.raises(SlurmError, match=r"no �\[31mdatabase"):
         sacct.fetch(dump, NOW - 1000, NOW)
     assert not sacct.windows(dump)
 
@@ -94,7 +95,7 @@ def test_what_is_always_refused_ends(play: Callable[[str], Path]) -> None:
 @pytest.mark.parametrize("text", ["''", "head + row[:9]", "head.replace(d, '|')", "'hello'", "row"])
 def test_less_than_was_asked_for_is_not_kept(play: Callable[[str], Path], text: str) -> None:
     dump = play(f"sys.stdout.write({text})")
-    with pytest.raises(sacct.SacctError, match="not all that was asked for"):
+    with pytest.raises(SlurmError, match="not all that was asked for"):
         sacct.fetch(dump, NOW - 1000, NOW)
     assert not sacct.windows(dump)
 
@@ -106,7 +107,7 @@ def test_a_talkative_or_slow_sacct_does_not_hang(play: Callable[[str], Path], mo
     monkeypatch.setattr(sacct, "LONGEST_CALL_S", 1.0)
     slow = play("time.sleep(20)")
     began = time.monotonic()
-    with pytest.raises(sacct.SacctError):
+    with pytest.raises(SlurmError):
         sacct.fetch(slow.with_name("slow"), NOW - 100, NOW)
     assert time.monotonic() - began < 10
 
@@ -141,5 +142,5 @@ def test_a_damaged_about_is_one_sentence(tmp_path: Path, text: str) -> None:
 
 def test_without_sacct_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(sacct.SacctError, match="--print-command"):
+    with pytest.raises(SlurmError, match="--print-command"):
         sacct.fetch(tmp_path / "dump", NOW - 1000, NOW)

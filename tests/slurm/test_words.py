@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from dovetail.arrays import NEVER
+from dovetail.io import node_list
 from dovetail.slurm import words
 from tests.slurm.real import VERSIONS, RealSlurm, needs_slurm
 
@@ -85,14 +86,32 @@ def test_numbers_of_jobs() -> None:
     assert words.job_id("123_[1,3,5,...").tasks == "1,3,5,..."
 
 
+def test_devices_of_a_node() -> None:
+    text = "gpu:a100:4(S:0-1),gpu:v100:2,nic:1K,license,shard:no_consume:8"
+    assert words.gres(text) == {"gres/gpu:a100": 4, "gres/gpu:v100": 2, "gres/nic": 1024, "gres/license": 1}
+    assert words.gres("gpu:2,gpu:1") == {"gres/gpu": 3}
+    assert words.gres("(null)") == words.gres("") == {}
+
+
+def test_a_list_of_hosts_comes_back() -> None:
+    draw = random.Random(3)
+    for _ in range(2_000):
+        ends = ["", f"{draw.randrange(13)}", f"{draw.randrange(120):0{draw.randrange(1, 4)}d}"]
+        names = tuple(dict.fromkeys(draw.choice(["c", "n0", "gpu-", "x"]) + draw.choice(ends) for _ in range(9)))
+        names = tuple(sorted(names)) if draw.random() < 0.5 else names
+        assert node_list.hosts(node_list.host_list(names)) == names
+    assert node_list.host_list(("c1", "c2", "c3", "c07", "f", "f1")) == "c[1-3,07],f,f1"
+
+
 @pytest.mark.parametrize(
     ("read", "text"),
     [
         (words.limit_minutes, "5m"), (words.limit_minutes, "1" * 40), (words.elapsed_s, "1-02"),
         (words.elapsed_s, "5"), (words.instant, "yesterday"), (words.instant, "2026-01-01T00:00:00"),
         (words.instant, "9" * 30), (words.memory_kib, "4 GB"), (words.memory_kib, "9" * 18 + "E"), (words.tres, "cpu"),
-        (words.tres, "cpu=-1"), (words.tres, "=4"), (words.hosts, "c[1-99999999]"), (words.hosts, "a[1-999]b[1-9999]"),
-        (words.hosts, "c[1"), (words.hosts, "x" * (1 << 21)), (words.state, "LOST"), (words.state, "CANCELLED by me"),
+        (words.tres, "cpu=-1"), (words.tres, "=4"), (node_list.hosts, "c[1-99999999]"),
+        (node_list.hosts, "a[1-999]b[1-9999]"), (node_list.hosts, "c[1"), (node_list.hosts, "x" * (1 << 21)),
+        (words.state, "LOST"), (words.state, "CANCELLED by me"), (words.gres, "9:4"), (words.gres, "gpu:a:b:c:4"),
         (words.state, ""), (words.state, "RE+"), (words.job_id, "x"), (words.job_id, "1_2_3"), (words.job_id, "１"),
     ],
 )  # fmt: skip
@@ -102,7 +121,7 @@ def test_what_is_no_word_is_refused(read: Callable[[str], object], text: str) ->
 
 
 @pytest.mark.parametrize(
-    "read", [words.hosts, words.tres, words.job_id, words.limit_minutes, words.state, words.memory_kib]
+    "read", [node_list.hosts, words.tres, words.gres, words.job_id, words.limit_minutes, words.state, words.memory_kib]
 )
 def test_random_texts_give_a_value_or_a_refusal(read: Callable[[str], object]) -> None:
     draw = random.Random(1)
@@ -144,12 +163,12 @@ def test_hosts_are_what_slurm_makes_of_them(version: str, slurm: Callable[[str],
     real, draw = slurm(version), random.Random(2)
     for text in (*LISTS, *(_list(draw) for _ in range(40)), *(ENDINGS if version != "22.05" else ())):
         told = real.run("scontrol", "show", "hostnames", text).split()
-        mine = list(words.hosts(text))
+        mine = list(node_list.hosts(text))
         assert (mine == told) if text.count("[") < 3 else (sorted(mine) == sorted(told)), text
     for text in NO_LISTS:
         assert not real.run("scontrol", "show", "hostnames", text, check=False).split(), text
         with pytest.raises(ValueError, match="is no "):
-            words.hosts(text)
+            node_list.hosts(text)
 
 
 def _list(draw: random.Random) -> str:

@@ -120,16 +120,17 @@ def _print_command(since: str, until: str, submit_lines: bool) -> None:
     import shlex
 
     from dovetail.slurm import sacct
+    from dovetail.slurm.programs import ENVIRONMENT, SlurmError
     from dovetail.slurm.records import FIELDS
 
     begin, end = instant("--from", since or "2026-01-01"), instant("--to", until) if until else int(time.time())
     try:
         about = sacct.about_sacct(begin, submit_lines)
-    except sacct.SacctError:  # on another machine than Slurm's: fields that every version has
+    except SlurmError:  # on another machine than Slurm's: fields that every version has
         there = tuple(name for name in FIELDS if name not in ("Restarts", "Licenses", "Exclusive"))
         there += sacct.FREE_TEXTS if submit_lines else ()
         about = sacct.About(there, "unknown", False, submit_lines, begin)
         say("no sacct here: the line leaves out fields that older versions refuse")
-    environment = [f"{name}={value}" for name, value in sacct.ENVIRONMENT.items()]
+    environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
     line = shlex.join(["env", *environment, *sacct.command(about, begin, end, sacct.token())])
     typer.echo(f"umask 077; {line} > dump.txt")

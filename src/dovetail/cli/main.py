@@ -14,6 +14,7 @@ import typer
 
 from dovetail.cli import (
     check,
+    cluster,
     compare,
     deadline,
     demo,
@@ -51,6 +52,7 @@ app.command("check")(check.check_command)
 app.command("warm")(warm.warm_command)
 workload.app.command("import-slurm", cls=screen.Grouped)(import_slurm.import_slurm_command)
 app.add_typer(workload.app, name="workload")
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(study.app, name="study")
 app.add_typer(predict.app, name="predict")
 app.add_typer(deadline.app, name="deadline")

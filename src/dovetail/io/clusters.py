@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.errors import InputError, SettingError
+from dovetail.files import beside
 from dovetail.io.alibaba import NODE_FIELDS, read_nodes
 from dovetail.io.csv import MOST, first_line
-from dovetail.io.node_list import MOST_NAMED, node_list
+from dovetail.io.node_list import MOST_NAMED, host_list, hosts, node_list
 from dovetail.io.outages import read_outages
 from dovetail.io.streams import regular_file
 from dovetail.model.cluster import Cluster, NodeKind, by_node, with_features
@@ -22,11 +24,12 @@ from dovetail.model.features import PLAIN
 from dovetail.names import unknown
 from dovetail.units import printable
 
-MOST_BYTES: Final = 1 << 16
-"""Bytes of a file: a hundred kinds of node need a third of it, and a hostile one cannot keep the parser busy."""
+MOST_BYTES: Final = 1 << 18
+"""Bytes of a file: a thousand kinds of node need as many, and a hostile one cannot keep the parser busy."""
+MOST_DOTS: Final = 1000
 MOST_NODES: Final = 1_000_000
 """Ten times what the largest machines have; a replay on this many takes 1 GB."""
-_WORDS: Final = ("kind", "count", "features")
+_WORDS: Final = ("kind", "count", "features", "hosts")
 """Keys of a kind of node that are not resources."""
 _TAKEN: Final = ("variance",)
 """No resource is called so: `utilization_variance` is a metric."""
@@ -81,6 +84,9 @@ def _built_in() -> dict[str, str]:
 
 
 def _parsed(text: str, path: str | Path) -> dict[str, Any]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MOST_DOTS:  # the parser takes the square of their number
+            raise InputError(path, number, f"more than {MOST_DOTS:,} dots in a line")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
@@ -111,6 +117,7 @@ def _cluster(table: Mapping[str, Any], path: str | Path, folder: Path) -> Cluste
         if sum(kind.count * kind.capacity[0] for kind in kinds) > MOST:
             raise ValueError(f"more than {MOST:,} cores")
         found = by_node(order, kinds, table.get("shared", ""))
+        found = replace(found, names=_names(nodes, kinds))
         found = with_features(found, _nodes_of(table.get("features", {}), found.nodes))
         found = replace(found, licences=_licences(table.get("licences", {})))
     except ValueError as error:
@@ -138,6 +145,49 @@ def _kind(entry: Mapping[str, Any], order: tuple[str, ...]) -> NodeKind:
     count, cores = _whole(entry, where, "count", 1), _whole(entry, where, "cores", 1)
     rest = [_whole(entry, where, resource, 0) if resource in entry else 0 for resource in order[1:]]
     return NodeKind(name, count, (cores, *rest), tuple(features))
+
+
+def _names(nodes: list[dict[str, Any]], kinds: tuple[NodeKind, ...]) -> tuple[str, ...]:
+    """What the nodes are called; nothing, if none of them has a name."""
+    if not any("hosts" in entry for entry in nodes):
+        return ()
+    found = list[str]()
+    for entry, kind in zip(nodes, kinds, strict=True):
+        text = entry.get("hosts")
+        if not isinstance(text, str):
+            raise ValueError(f"kind {kind.name!r}: hosts = {shown(text)}: must be a list such as c[1-4], as for others")
+        names = hosts(text)
+        if len(names) != kind.count or not all(map(FEATURE.fullmatch, names)):
+            raise ValueError(
+                f"kind {kind.name!r}: hosts = {shown(text)}: {len(names):,} names {PLAIN}, for {kind.count:,} nodes"
+            )
+        found += names
+    return tuple(found)
+
+
+def write_cluster(cluster: Cluster, path: str | Path, name: str, outages: str = "") -> None:
+    """Write nodes as they are read, one section for each kind. `outages`: the file of them, beside this one."""
+    lines = [f"name = {_text(name)}", *([f"shared = {_text(cluster.shared)}"] if cluster.shared else [])]
+    lines += [f"outages = {_text(outages)}"] if outages else []
+    first = 0
+    for kind in cluster.kinds:
+        lines += ["", "[[nodes]]", f"kind = {_text(kind.name)}", f"count = {kind.count}"]
+        if cluster.names:
+            lines.append(f"hosts = {_text(host_list(cluster.names[first : first + kind.count]))}")
+        first += kind.count
+        has = zip(cluster.resources, kind.capacity, strict=True)
+        lines += [f"{resource} = {count}" for resource, count in has]
+        if kind.features:
+            lines.append(f"features = [{', '.join(map(_text, kind.features))}]")
+    if cluster.licences:
+        lines += ["", "[licences]", *(f"{_text(licence)} = {count}" for licence, count in cluster.licences)]
+    with beside(Path(path)) as new:
+        new.write_text("\n".join([*lines, ""]), encoding="utf-8")
+
+
+def _text(text: str) -> str:
+    """A text of TOML."""
+    return json.dumps(printable(text, 1 << 20), ensure_ascii=False)
 
 
 def _licences(table: Any) -> tuple[tuple[str, int], ...]:

@@ -18,6 +18,8 @@ WHOLE: Final = 1000
 """Parts of one shared device (a GPU): a share is a number of thousandths."""
 MOST_DEVICES: Final = 62
 MOST_RESERVATIONS: Final = 100
+PARTITION: Final = "partition="
+"""Before the name of a partition, in the features of its nodes: jobs of the partition run there alone."""
 MOST_LICENCES: Final = 1 << 40
 """Of a kind: what all jobs hold together fits into 64 bits."""
 
@@ -122,7 +124,8 @@ class Cluster:
     may share in thousandths: each piece is a device, and a share is of one device. Empty: none. `typical` are the jobs
     that the cluster is there for: what is free and of no use to them is fragmented. `cap`: what all may draw together.
     `licences`: how many of each there are, by name, for all jobs together.
-    `outages` are when which nodes are not to be had; `reservations` the names in them, by number.
+    `outages` are when which nodes are not to be had; `reservations` the names in them, by number. `names`: what the
+    nodes are called, in their order, where that is known.
     """
 
     processors: int
@@ -134,6 +137,7 @@ class Cluster:
     outages: tuple[Outage, ...] = ()
     reservations: tuple[str, ...] = ()
     licences: tuple[tuple[str, int], ...] = ()
+    names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         named = dict.fromkeys((*self.reservations, *(one.only for one in self.outages if one.only)))
@@ -161,6 +165,8 @@ class Cluster:
         for one in self.outages:
             if max(one.nodes) >= self.nodes:
                 raise ValueError(f"an outage of node {max(one.nodes)}: they go from 0 to {self.nodes - 1:,}")
+        if self.names and not len(set(self.names)) == len(self.names) == self.nodes:
+            raise ValueError(f"{len(set(self.names)):,} different names of nodes, for {self.nodes:,} nodes")
         total = sum(kind.count * kind.capacity[0] for kind in self.kinds)
         if total != self.processors:
             raise ValueError(f"the nodes have {total} cores, and the cluster {self.processors} processors")
@@ -199,6 +205,16 @@ class Cluster:
             for name in kind.features:
                 found.setdefault(name, np.zeros(len(self.kinds), bool))[k] = True
         return found
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions that jobs of their names run in, and nowhere else."""
+        return [name.removeprefix(PARTITION) for name in self._having if name.startswith(PARTITION)]
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The number of each node that has a name."""
+        return {name: node for node, name in enumerate(self.names)}
 
     @cached_property
     def counted(self) -> dict[str, int]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import SettingError
-from dovetail.model.cluster import WHOLE, Cluster, Typical
+from dovetail.model.cluster import PARTITION, WHOLE, Cluster, Typical
 from dovetail.model.workload import UNIT, Workload
 
 MOST_NEED: Final = 1 << 40
@@ -110,8 +110,8 @@ class Placement:
 def requests_of(workload: Workload, cluster: Cluster) -> Requests:
     """What the jobs of a workload ask of the nodes of a cluster.
 
-    Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `gpu_share`, `reservation`. Without `units`,
-    every processor of a job is a unit of one core that may run anywhere.
+    Columns: `units`, `unit_RESOURCE`, `per_node`, `exclusive`, `feature`, `partition` (where the cluster knows it),
+    `gpu_share`, `reservation`. Without `units`, every processor of a job is a unit of one core that may run anywhere.
     """
     names = [f"{UNIT}{resource}" for resource in cluster.resources]
     unknown = [name for name in workload.columns if name.startswith(UNIT) and name not in names]
@@ -126,8 +126,14 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
         need[:, 0] = 1
     share = workload.get("gpu_share")
     feature = workload.get("feature")
-    asked, which = np.unique(feature, return_inverse=True)
-    will_do = [cluster.having(workload.called("feature", one) if one >= 0 else "") for one in asked.tolist()]
+    partition = workload.get("partition") if cluster.partitions else np.full(len(workload), -1)
+    both = 2 + int(partition.max(initial=-1))
+    asked, which = np.unique((feature + 1) * both + partition + 1, return_inverse=True)
+    will_do = [
+        cluster.having(workload.called("feature", one // both - 1))
+        & _within(cluster, workload.called("partition", one % both - 1))
+        for one in asked.tolist()
+    ]
     # In order of the numbers that they are as bits.
     rows, among = np.unique(np.array(will_do).reshape(-1, len(cluster.kinds))[:, ::-1], axis=0, return_inverse=True)
     return Requests(
@@ -135,6 +141,13 @@ def requests_of(workload: Workload, cluster: Cluster) -> Requests:
         np.maximum(workload.get("per_node"), 0), workload.get("exclusive").clip(0, 1),
         among.reshape(-1)[which.reshape(-1)], np.ascontiguousarray(rows[:, ::-1]), _reservations(workload, cluster),
     )  # fmt: skip
+
+
+def _within(cluster: Cluster, partition: str) -> Mask:
+    """Which kinds jobs of a partition may have, or of one of several, with commas between; all, where the cluster knows
+    none of these."""
+    known = [f"{PARTITION}{name}" for name in partition.split(",") if name in cluster.partitions]
+    return cluster.having("|".join(known))
 
 
 def _reservations(workload: Workload, cluster: Cluster) -> Ints:

@@ -21,9 +21,10 @@ from tempfile import TemporaryFile
 from threading import Timer
 from typing import IO, Final
 
-from dovetail.errors import DovetailError, InputError
+from dovetail.errors import InputError
 from dovetail.files import beside, folder
 from dovetail.io.streams import BLOCK, MOST_BYTES, packed, unpacked
+from dovetail.slurm.programs import ENVIRONMENT, SlurmError, answer
 from dovetail.slurm.records import FIELDS, TOLD_OTHERWISE
 from dovetail.units import duration, printable
 
@@ -42,10 +43,6 @@ PAUSE_S: Final = 1.0
 """Between two calls, at the least; as long as the last one took, if that is more."""
 LONGEST_CALL_S: Final = 1800
 _WINDOW: Final = re.compile(r"(\d{1,12})-(\d{1,12})\.zst", re.ASCII)
-
-
-class SacctError(DovetailError):
-    """sacct is not there, or refuses."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +64,16 @@ class About:
 
 
 def about_sacct(since: int, submit_lines: bool) -> About:
-    """What this site's sacct can be asked for. SacctError if there is none."""
-    there = _printed(["sacct", "--helpformat"]).split()
+    """What this site's sacct can be asked for. SlurmError if there is none."""
+    there = answer(["sacct", "--helpformat"]).split()
     older = {new: old for old, new in TOLD_OTHERWISE.items()}
     wanted = [older.get(name, name) if name not in there else name for name in FIELDS]
     more = [name for name in FREE_TEXTS if submit_lines]
     fields = tuple(name for name in (*wanted, *more) if name in there)
     if not {"JobIDRaw", "Submit", "State"} <= set(fields):
-        raise SacctError(f"sacct --helpformat names none of JobIDRaw, Submit, State: {printable(' '.join(there), 200)}")
-    version = printable(_printed(["sacct", "--version"]).strip(), 60)
-    array = "--array" in _printed(["sacct", "--help"])
+        raise SlurmError(f"sacct --helpformat names none of JobIDRaw, Submit, State: {printable(' '.join(there), 200)}")
+    version = printable(answer(["sacct", "--version"]).strip(), 60)
+    array = "--array" in answer(["sacct", "--help"])
     return About(fields, version, array, submit_lines, since)
 
 
@@ -95,31 +92,8 @@ def command(about: About, begin: int, end: int, delimiter: str) -> list[str]:
     ]  # fmt: skip
 
 
-ENVIRONMENT: Final = {"TZ": "UTC", "SLURM_TIME_FORMAT": "%s", "SLURM_BITSTR_LEN": "0"}
-"""In which sacct is called: times are seconds since 1970, lists of tasks whole."""
-
-
 def _utc(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def _printed(words: list[str]) -> str:
-    """What a quick call prints."""
-    try:
-        done = subprocess.run(  # noqa: S603 - no shell, and nothing of it is foreign
-            words, env=os.environ | ENVIRONMENT, capture_output=True, timeout=60, check=True, stdin=subprocess.DEVNULL
-        )
-    except FileNotFoundError as error:
-        rule = "run this where Slurm's commands are, or take --print-command there and read its file here"
-        raise SacctError(f"there is no {words[0]} on this machine: {rule}") from error
-    except (subprocess.SubprocessError, OSError) as error:
-        raise SacctError(f"{' '.join(words)} failed: {printable(_why(error), 300)}") from error
-    return done.stdout.decode("utf-8", "replace")
-
-
-def _why(error: BaseException) -> str:
-    said = getattr(error, "stderr", None)
-    return said.decode("utf-8", "replace").strip() if said else str(error)
 
 
 def fetch(
@@ -138,7 +112,7 @@ def fetch(
     """
     until = min(until, int(time.time()))
     if not 0 <= since < until:
-        raise SacctError(f"nothing to ask for from {_utc(since)} to {_utc(until)}")
+        raise SlurmError(f"nothing to ask for from {_utc(since)} to {_utc(until)}")
     folder(path, 0o700)
     if path.stat().st_mode & 0o077:
         raise InputError(path, 0, "others can look into this folder: take a new one, or say chmod 700")
@@ -154,7 +128,7 @@ def fetch(
         if why:
             width = (end - done) // 2
             if width < LEAST_S:
-                raise SacctError(f"sacct refuses {_utc(done)} to {_utc(end)}: {printable(why, 300)}")
+                raise SlurmError(f"sacct refuses {_utc(done)} to {_utc(end)}: {printable(why, 300)}")
             say(f"sacct refuses {duration(end - done)} at once: {printable(why, 120)}")
         else:
             say(f"{_utc(end)}  {100 * (end - first) / (until - first):.0f} %, {duration(end - done)} in {took:.1f} s")
@@ -225,7 +199,7 @@ def _window(path: Path, about: About, begin: int, end: int) -> str:
                 stdout=subprocess.PIPE, stderr=said,
             )  # fmt: skip
         except OSError as error:
-            raise SacctError(f"sacct cannot be called: {error.strerror}") from error
+            raise SlurmError(f"sacct cannot be called: {error.strerror}") from error
         late = Timer(LONGEST_CALL_S, process.kill)
         late.start()
         why = ""

@@ -1,4 +1,4 @@
-"""The words of Slurm's programs: times, durations, limits, memory, lists of hosts, TRES, states, numbers of jobs.
+"""The words of Slurm's programs: times, durations, limits, memory, TRES, devices, states, numbers of jobs.
 
 One function each. A text that is none of Slurm's words raises ValueError with the rule, to stand behind a place.
 """
@@ -8,17 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
-from math import prod
 from typing import Final
 
 from dovetail.arrays import NEVER
 from dovetail.units import printable
 
-MOST_HOSTS: Final = 1_000_000
-"""Hosts that a list may name."""
-MOST_CHARACTERS: Final = 1 << 26
-"""Of all names that a list stands for."""
 MOST_TEXT: Final = 1 << 20
 """Characters of a text that is read."""
 UNLIMITED: Final = -1
@@ -38,9 +32,7 @@ _KIB: Final = {"K": 1, "M": 1 << 10, "G": 1 << 20, "T": 1 << 30, "P": 1 << 40, "
 _COUNT: Final = re.compile(r"(\d{1,20})(?:\.(\d{1,6}))?([KMGTPE]?)", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50, "E": 1 << 60}
 _TRES: Final = re.compile(r"[a-z_]+(?:/[^,=]{1,200})?")
-_PIECE: Final = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
-"""What stands between commas that are in no bracket."""
-_RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
+_GRES: Final = re.compile(r"[A-Za-z_][\w-]{0,49}", re.ASCII)
 _JOB: Final = re.compile(
     r"(?P<job>\d{1,10})(?:_(?:(?P<task>\d{1,10})|\[(?P<tasks>[^\]]*)\]?)|\+(?P<part>\d{1,5}))?(?:\.(?P<step>[\w+]+))?",
     re.ASCII,
@@ -132,41 +124,27 @@ def devices(counts: dict[str, int], of: str = "gpu") -> dict[str, int]:
     return {kind: n for kind, n in {**typed, "": rest}.items() if n > 0}
 
 
+def gres(text: str) -> dict[str, int]:
+    """Devices of a node as slurm.conf and scontrol write them, `gpu:a100:4(S:0-1),nic:2`, by the names that they have
+    as trackable resources: `gres/gpu:a100`. What is there and never used up (no_consume) is left out."""
+    found: dict[str, int] = {}
+    for piece in filter(
+        None, re.sub(r"\([^()]*\)", "", "" if text.lower() in ("(null)", "n/a") else _within(text)).split(",")
+    ):
+        name, *rest = piece.split(":")
+        if not _GRES.fullmatch(name) or len(rest) > 3:
+            raise ValueError(f"{_shown(piece)} is no device such as gpu:a100:4")
+        counted = _COUNT.fullmatch(rest[-1]) if rest else None
+        amount = _scaled(counted[1], counted[2], _UNITS[counted[3].upper()]) if counted else 1
+        kinds = rest[:-1] if counted else rest
+        if "no_consume" not in kinds and amount <= MOST_COUNT:
+            name = ":".join([f"gres/{name}", *kinds])
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
 def _scaled(whole: str, part: str | None, unit: int) -> int:
     return int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
-
-
-def hosts(text: str) -> tuple[str, ...]:
-    """The hosts of a list: `c[1-3,07],f1`, `r[0-1]n[0-3]`, from 24.11 on `n[1-2]-ib`. They stand in its order, but that
-    Slurm turns the first of three or more brackets before the second."""
-    found: list[str] = []
-    if text.lower() in ("", "(null)", "none assigned"):
-        return ()
-    pieces = _PIECE.findall(_within(text))
-    if sum(map(len, pieces)) + text.count(",") != len(text) + sum(piece.count(",") for piece in pieces):
-        raise ValueError(f"{_shown(text)} is no list of hosts such as c[1-3,7]")
-    for piece in pieces:
-        parts = re.split(r"\[([^\[\]]*)\]", piece)
-        if len(parts) > 9:
-            raise ValueError(f"{_shown(piece)} is no host: more than four brackets")
-        counted = [_numbers(part) if at % 2 else (part,) for at, part in enumerate(parts)]
-        many = prod(map(len, counted))
-        if many + len(found) > MOST_HOSTS or many * len(piece) > MOST_CHARACTERS:
-            raise ValueError(f"{_shown(piece)}: more than {MOST_HOSTS:,} hosts")
-        found += ("".join(one) for one in product(*counted))
-    return tuple(found)
-
-
-def _numbers(text: str) -> tuple[str, ...]:
-    """`1-3,07` as texts, with the zeros in front that the first of a range has."""
-    found: list[str] = []
-    for piece in text.split(","):
-        ends = _RANGE.fullmatch(piece)
-        first, last = (int(ends[1]), int(ends[2] or ends[1])) if ends else (1, 0)
-        if not ends or first > last or last - first + len(found) >= MOST_HOSTS:
-            raise ValueError(f"{_shown(piece)} is no range such as 1-3")
-        found += (f"{n:0{len(ends[1])}d}" for n in range(first, last + 1))
-    return tuple(found)
 
 
 @dataclass(frozen=True)
