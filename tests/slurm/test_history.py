@@ -9,7 +9,7 @@ import pytest
 from dovetail.errors import InputError
 from dovetail.io.write import write
 from dovetail.model.workload import Workload
-from dovetail.slurm.history import AGAIN, Understood, read_history
+from dovetail.slurm.history import AGAIN, Understood, is_history, read_history
 
 HEAD = "JobID|JobIDRaw|Submit|Eligible|Start|End|State|TimelimitRaw|ReqTRES|AllocTRES|NodeList|User|Suspended|JobName|"
 RECORDED = Path(__file__).parent / "recorded"
@@ -242,3 +242,24 @@ def test_names_of_who_is_set_aside_are_not_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     assert log.names["user"] == ("ann", "none")
     assert log.names["name"] == ("a�",)
+
+
+def test_without_a_word_on_nodes_their_number_is_unknown(tmp_path: Path) -> None:
+    head = "JobID|Submit|Start|End|State|NCPUS"
+    log, told = read(tmp_path, "1|1000|1000|1010|COMPLETED|1", "2|1000|1000|1010|COMPLETED|9", head=head)
+    assert (log["shape"].tolist(), log["units"].tolist(), log["unit_cores"].tolist()) == ([0, 2], [1, 9], [1, 1])
+    assert any("not asked for NNodes" in text for text in told.missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"),
+    [
+        (b"JobID|Submit|State\n", True), (b"\xef\xbb\xbfUser~JobIDRaw~Submit~\n", True), (b"\n {}", True),
+        (b"JobID,Submit,State\n", False), (b"User|Submit|Start|End|cores\n", False), (b"PAR1", False), (b"", False),
+        (b"JobID" + b"|" * (1 << 20) + b"\n", False),
+    ],
+)  # fmt: skip
+def test_whose_file_it_is(tmp_path: Path, text: bytes, whose: bool) -> None:
+    (tmp_path / "file").write_bytes(text)
+    assert is_history(tmp_path / "file") is whose
+    assert not is_history(tmp_path)
