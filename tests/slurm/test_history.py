@@ -91,6 +91,27 @@ def test_each_run_of_a_requeued_job_is_a_job(tmp_path: Path) -> None:
     write(log, tmp_path / "jobs.parquet")  # numbers differ
 
 
+def test_each_run_of_a_job_whose_nodes_failed_is_a_job(tmp_path: Path) -> None:
+    """Slurm gives it another submission for each run, and another place in its database."""
+    runs = [(1000, 1000, 1030, "NODE_FAIL"), (1030, 1100, 1200, "NODE_FAIL"), (1200, 1300, 1400, "COMPLETED")]
+    rows = [record("9", 9, *run) for run in runs]
+    indexed = [f"{at}|{record('9', 9, 1000, *run[1:])}" for at, run in enumerate(runs, 1)]
+    for head, records in ((HEAD, rows), (f"DBIndex|{HEAD}", indexed)):
+        log, told = read(tmp_path, *records, *records[:2], head=head)
+        assert log["id"].tolist() == [9, 9 + AGAIN, 9 + 2 * AGAIN]
+        assert log.runtime.tolist() == [30, 100, 100]
+        assert log["status"].tolist() == [0, 0, 1]
+        assert (told.records, told.again, len(log.set_aside)) == (3, 2, 0)
+        assert any(text.startswith("2 jobs with the number of an earlier one") for text in told.notes)
+
+
+@pytest.mark.parametrize(("many", "users", "said"), [(100, ("ann",), 1), (99, ("ann",), 0), (100, ("ann", "bob"), 0)])
+def test_who_sees_only_their_own_jobs_is_told(tmp_path: Path, many: int, users: tuple[str, ...], said: int) -> None:
+    rows = (record(str(n), n, 1000, 1000, 1010, user=users[n % len(users)]) for n in range(many))
+    _, told = read(tmp_path, *rows)
+    assert sum("all 100 jobs are of one user" in text for text in told.notes) == said
+
+
 def test_the_same_record_from_two_windows_is_one_and_the_later_counts(tmp_path: Path) -> None:
     log, told = read(tmp_path, record("9", 9, 1000, 1000, "Unknown", "RUNNING"), record("9", 9, 1000, 1000, 1500))
     assert (log.runtime.tolist(), told.again) == ([500], 1)

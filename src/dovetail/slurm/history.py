@@ -56,6 +56,8 @@ MOST_TIME: Final = 10**11
 """Seconds since 1970, and of a duration: three thousand years."""
 MOST_LIMIT: Final = 10**10
 """A limit of more seconds is none."""
+MANY: Final = 100
+"""Jobs of a cluster that are hardly all of one user."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
 _ENDED: Final = {"COMPLETED": 1, "CANCELLED": 5}
 """States as SWF has them; all others are failures."""
@@ -175,7 +177,7 @@ class History:
             raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
         key = _key(frame)
         order = frame.with_columns(key).with_row_index("at")
-        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "at"], nulls_last=True)
+        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
         again = len(frame) - len(last)
         return _Reading(self.path, last.drop("at", key.name), self.odd, again).workload(name, processors)
 
@@ -267,6 +269,9 @@ class _Reading:
         self._tell(ran, left, word, limit)
         names = self._names(made, kept)
         made = {key: values[kept] for key, values in made.items()}
+        if len(ids := made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
+            rule = "a Slurm with PrivateData shows users no jobs but their own"
+            self.notes.append(f"all {len(ids):,} jobs are of one user: {rule}")
         if broken := beyond_caps(made):
             raise InputError(self.path, 0, broken)
         begun = made["wait"] >= 0
