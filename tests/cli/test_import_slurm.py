@@ -43,6 +43,32 @@ def test_a_replay_of_it(tmp_path: Path) -> None:
     )  # without five that were cancelled, and one without a limit
 
 
+def test_import_hands_over_what_sacct_printed(tmp_path: Path) -> None:
+    """Both commands say the same of it, and make the same of it: with bars, with any delimiter, and as JSON."""
+    head = "JobID|Submit|Start|End|State|NCPUS|JobName"
+    rows = (
+        '1|100|110|160|COMPLETED|4|"a',
+        "2|100|Unknown|160|CANCELLED|4|",
+        "3|100|Unknown|Unknown|PENDING|4|b|",
+    )
+    bars = tmp_path / "bars.txt"
+    bars.write_text("\n".join((head, *rows, "")))
+    for source in (bars, RECORDED, RECORDED.with_name("26.05.json.xz")):
+        made = []
+        for verb in ("import", "import-slurm"):
+            done = run("workload", verb, source, "-o", tmp_path / "jobs.parquet")
+            assert not done.returncode, done.stderr
+            made.append((done.stdout, done.stderr, read_workload(tmp_path / "jobs.parquet").digest()))
+        assert made[0] == made[1]
+        assert "shapes" in made[0][0]
+    refused = run("workload", "import", bars, "-o", tmp_path / "jobs.parquet", "--columns", "size=NCPUS")
+    assert "the fields of sacct have their names" in refused.stderr
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join((head, *rows[:1], "")).replace("|", ",").replace('"a', '"a,b"'))
+    assert "understood" in run("workload", "import", table, "-o", tmp_path / "jobs.parquet").stdout
+    assert read_workload(tmp_path / "jobs.parquet").names["name"] == ("a,b",)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -1,4 +1,4 @@
-"""Mutated tables of jobs (CSV, TSV, what `sacct -P` prints) against their reader, judged by a second, slow and obvious
+"""Mutated tables of jobs (CSV, TSV, semicolons, bars) against their reader, judged by a second, slow and obvious
 reading of each row. Files whose bytes are damaged are judged by their counts and caps only."""
 
 from __future__ import annotations
@@ -291,18 +291,10 @@ def one(rng: random.Random, folder: Path) -> Tally:
 
 
 def _printed(heads: dict[str, str], rows: list[dict[str, str]], rng: random.Random) -> bytes:
-    """A table in one of the forms that there are. What cannot stand in a row of it is left out of its values."""
+    """A table in one of the forms that there are."""
     separator = rng.choice((",", ",", "\t", ";", "|"))
     out = io.StringIO()
-    if separator == "|":  # sacct quotes nothing; bars may stand in the name alone
-        for row in rows:
-            for name in heads:
-                row[name] = re.sub("[\r\n]" if name == "name" else "[\r\n|]", " ", row[name])
-                row[name] = row[name].replace("\x1f", " ")
-        texts = [list(heads.values()), *([row[name] for name in heads] for row in rows)]
-        out.write("".join("|".join(line) + "\n" for line in texts))
-    else:
-        table = csv.writer(out, delimiter=separator, lineterminator=rng.choice(("\n", "\r\n")))
-        table.writerow(heads.values())
-        table.writerows([row[name] for name in heads] for row in rows)
+    table = csv.writer(out, delimiter=separator, lineterminator=rng.choice(("\n", "\r\n")))
+    table.writerow(heads.values())
+    table.writerows([row[name] for name in heads] for row in rows)
     return rng.choice((b"", b"", b"\xef\xbb\xbf")) + out.getvalue().encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Tables of any origin: what sacct prints, a spreadsheet's CSV, a pandas Parquet; and what is wrong with some."""
+"""Tables of any origin: a spreadsheet's CSV, a pandas Parquet; and what is wrong with some."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def test_what_sacct_prints(tmp_path: Path) -> None:
-    log, told = read_any(write(tmp_path / "jobs.txt", SACCT))
+def test_what_a_program_made_of_sacct_s(tmp_path: Path) -> None:
+    log, told = read_any(write(tmp_path / "jobs.csv", SACCT.replace("|", ",")))
     assert log["line"].tolist() == [7, 2, 4]
     assert log.submit.tolist() == [0, 60, 120]
     assert log["wait"].tolist() == [60, 10, 3550]
@@ -166,11 +166,6 @@ def test_ids_and_steps(tmp_path: Path, ids: list[str], kept: list[int]) -> None:
     assert log["id"].tolist() == kept
 
 
-def test_sacct_quotes_nothing(tmp_path: Path) -> None:
-    text = 'Submit|Start|End|NCPUS|JobName\n1|2|3|1|"foo\n2|3|4|1|bar\n3|4|5|1|baz"\n'
-    assert len(only(tmp_path, text)) == 3
-
-
 def test_names_of_columns_that_nearly_match(tmp_path: Path) -> None:
     text = "cpus_min,cpus,submit_h,submit,start,end,walltime,requested_walltime\n1,8,3,100,101,150,49,3600\n"
     log = only(tmp_path, text)
@@ -241,20 +236,6 @@ def test_the_command_and_a_comparison_after_it(tmp_path: Path) -> None:
     assert "300 read = 300 kept + 0 set aside" in shown
     page = run("compare", out, "easy", "sjf-easy", "conservative", "--no-open", "-o", tmp_path / "page.html")
     assert page.returncode == 0, page.stderr
-
-
-def test_a_bar_in_the_name_of_a_job_shifts_nothing(tmp_path: Path) -> None:
-    """As a real sacct prints it: it quotes nothing."""
-    head = "JobID|User|JobName|Submit|Start|End|NCPUS|Timelimit"
-    times = "2026-11-17T05:55:39|2026-11-17T05:55:40|2026-11-17T05:59:25"
-    text = f"{head}\n1|ann|run|1|{times}|2|00:40:00\n2|ben||2||{times}|3|1-00:00:00\n3|eve|plain|{times}|1|00:01:00\n"
-    log, _ = read_any(write(tmp_path / "sacct.txt", text))
-    assert log.size.tolist() == [2, 3, 1]
-    assert [log.called("name", number) for number in log["name"]] == ["run|1", "|2|", "plain"]
-    assert [log.called("user", number) for number in log["user"]] == ["ann", "ben", "eve"]
-    nameless = text.replace("|JobName", "")
-    with pytest.raises(InputError, match=r"sacct.txt:2: 9 fields where the first line names 7: a bar in a name\?"):
-        read_any(write(tmp_path / "sacct.txt", nameless))
 
 
 def test_a_table_without_limits_is_told_how_to_be_replayed(tmp_path: Path) -> None:

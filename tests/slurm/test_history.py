@@ -9,7 +9,7 @@ import pytest
 from dovetail.errors import InputError
 from dovetail.io.write import write
 from dovetail.model.workload import Workload
-from dovetail.slurm.history import AGAIN, Understood, read_history
+from dovetail.slurm.history import AGAIN, Understood, is_history, read_history
 
 HEAD = "JobID|JobIDRaw|Submit|Eligible|Start|End|State|TimelimitRaw|ReqTRES|AllocTRES|NodeList|User|Suspended|JobName|"
 RECORDED = Path(__file__).parent / "recorded"
@@ -89,6 +89,27 @@ def test_each_run_of_a_requeued_job_is_a_job(tmp_path: Path) -> None:
     assert log.runtime.tolist() == [30, 50]
     assert any(text.startswith("1 job requeued") for text in told.notes)
     write(log, tmp_path / "jobs.parquet")  # numbers differ
+
+
+def test_each_run_of_a_job_whose_nodes_failed_is_a_job(tmp_path: Path) -> None:
+    """Slurm gives it another submission for each run, and another place in its database."""
+    runs = [(1000, 1000, 1030, "NODE_FAIL"), (1030, 1100, 1200, "NODE_FAIL"), (1200, 1300, 1400, "COMPLETED")]
+    rows = [record("9", 9, *run) for run in runs]
+    indexed = [f"{at}|{record('9', 9, 1000, *run[1:])}" for at, run in enumerate(runs, 1)]
+    for head, records in ((HEAD, rows), (f"DBIndex|{HEAD}", indexed)):
+        log, told = read(tmp_path, *records, *records[:2], head=head)
+        assert log["id"].tolist() == [9, 9 + AGAIN, 9 + 2 * AGAIN]
+        assert log.runtime.tolist() == [30, 100, 100]
+        assert log["status"].tolist() == [0, 0, 1]
+        assert (told.records, told.again, len(log.set_aside)) == (3, 2, 0)
+        assert any(text.startswith("2 jobs with the number of an earlier one") for text in told.notes)
+
+
+@pytest.mark.parametrize(("many", "users", "said"), [(100, ("ann",), 1), (99, ("ann",), 0), (100, ("ann", "bob"), 0)])
+def test_who_sees_only_their_own_jobs_is_told(tmp_path: Path, many: int, users: tuple[str, ...], said: int) -> None:
+    rows = (record(str(n), n, 1000, 1000, 1010, user=users[n % len(users)]) for n in range(many))
+    _, told = read(tmp_path, *rows)
+    assert sum("all 100 jobs are of one user" in text for text in told.notes) == said
 
 
 def test_the_same_record_from_two_windows_is_one_and_the_later_counts(tmp_path: Path) -> None:
@@ -242,3 +263,24 @@ def test_names_of_who_is_set_aside_are_not_kept(tmp_path: Path) -> None:
     )  # fmt: skip
     assert log.names["user"] == ("ann", "none")
     assert log.names["name"] == ("a�",)
+
+
+def test_without_a_word_on_nodes_their_number_is_unknown(tmp_path: Path) -> None:
+    head = "JobID|Submit|Start|End|State|NCPUS"
+    log, told = read(tmp_path, "1|1000|1000|1010|COMPLETED|1", "2|1000|1000|1010|COMPLETED|9", head=head)
+    assert (log["shape"].tolist(), log["units"].tolist(), log["unit_cores"].tolist()) == ([0, 2], [1, 9], [1, 1])
+    assert any("not asked for NNodes" in text for text in told.missing)
+
+
+@pytest.mark.parametrize(
+    ("text", "whose"),
+    [
+        (b"JobID|Submit|State\n", True), (b"\xef\xbb\xbfUser~JobIDRaw~Submit~\n", True), (b"\n {}", True),
+        (b"JobID,Submit,State\n", False), (b"User|Submit|Start|End|cores\n", False), (b"PAR1", False), (b"", False),
+        (b"JobID" + b"|" * (1 << 20) + b"\n", False),
+    ],
+)  # fmt: skip
+def test_whose_file_it_is(tmp_path: Path, text: bytes, whose: bool) -> None:
+    (tmp_path / "file").write_bytes(text)
+    assert is_history(tmp_path / "file") is whose
+    assert not is_history(tmp_path)

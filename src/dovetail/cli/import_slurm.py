@@ -9,9 +9,8 @@ from typing import Annotated, Final
 
 import typer
 
-from dovetail.cli import screen
-from dovetail.cli.prepare import ClusterName, Json, nodes_named, print_json, say
-from dovetail.cli.workload import FORMS, Anonymize, Key, Processors, Zone, anonymized, facts_of, show, what_next
+from dovetail.cli.prepare import ClusterName, Json, nodes_named, say
+from dovetail.cli.workload import FORMS, Anonymize, Key, Processors, Zone, import_history
 from dovetail.errors import SettingError
 
 _FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M")
@@ -47,16 +46,14 @@ def import_slurm_command(
     With --from it asks sacct, one window at a time and gently, and keeps what it prints in a folder, from which the
     import can be done again. The same command goes on after an interruption.
     """
-    from dovetail.io.table import zone_named
-    from dovetail.io.write import write
+    from dovetail.io.local_times import zone_named
     from dovetail.slurm import sacct
-    from dovetail.slurm.history import read_history
-    from dovetail.units import printable
 
     if print_command:
         _print_command(since, until, submit_lines)
         return
-    zone, nodes = zone_named(tz), nodes_named(cluster, processors)
+    zone_named(tz)
+    nodes = nodes_named(cluster, processors)
     size = nodes.processors if nodes is not None else processors or 0
     if out is None:
         raise SettingError("nothing is written without --out: give --out jobs.parquet")
@@ -70,24 +67,7 @@ def import_slurm_command(
         source = dump
     if source is None:
         raise SettingError("nothing to read: name a dump, or ask sacct with --from DAY --dump FOLDER")
-    workload, told = read_history(source, size, zone)
-    workload = anonymized(workload, anonymous, key, as_json)
-    write(workload, out)
-    facts = facts_of(workload)
-    if as_json:
-        understood = {
-            "records": told.records, "again": told.again, "shapes": told.shapes, "notes": told.notes,
-            "not_known": told.missing,
-        }  # fmt: skip
-        print_json({"out": str(out), "understood": understood, **facts})
-        return
-    shapes = ", ".join(f"{many:,} {word}" for word, many in told.shapes.items())
-    rows = [("shapes", f"what jobs ask of nodes: {shapes}")]
-    rows += [("noted", printable(text, 400)) for text in told.notes]
-    rows += [("not known", text) for text in told.missing]
-    screen.facts(rows)
-    show(facts)
-    say(f"wrote {out}. {what_next(workload, out)}")
+    import_history(source, out, size, tz, anonymous, key, as_json)
 
 
 def _seconds(window: str) -> int | None:

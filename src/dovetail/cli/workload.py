@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -194,33 +194,69 @@ def import_command(
     key: Key = None,
     as_json: Json = False,
 ) -> None:
-    """Make a workload of your own table of jobs, and say what was understood of it."""
+    """Make a workload of your own table of jobs, and say what was understood of it.
+
+    What sacct printed is read as import-slurm reads it.
+    """
     from dataclasses import asdict
 
     from dovetail.io.table import parse_columns, read_any
-    from dovetail.io.write import write
+    from dovetail.slurm.history import is_history
     from dovetail.units import printable
 
     nodes = nodes_named(cluster, processors)
     size = nodes.processors if nodes is not None else processors or 0
-    workload, told = read_any(table, parse_columns(columns), tz=tz, processors=size)
+    named = parse_columns(columns)
+    if is_history(table):
+        if named:
+            raise SettingError("--columns is for tables: the fields of sacct have their names")
+        import_history(table, out, size, tz, anonymous, key, as_json)
+        return
+    workload, told = read_any(table, named, tz=tz, processors=size)
     if not as_json:
         screen.tell("understood")
         screen.facts((f"  {name}", printable(column, 60)) for name, column in told.columns.items())
-        rows = [("guessed", text) for text in told.guesses] + [("not known", text) for text in told.missing]
-        rows += [("not used", ", ".join(printable(name, 30) for name in told.ignored))] if told.ignored else []
+    rows = [("guessed", text) for text in told.guesses] + [("not known", text) for text in told.missing]
+    rows += [("not used", ", ".join(printable(name, 30) for name in told.ignored))] if told.ignored else []
+    _imported(workload, out, rows, asdict(told), anonymous, key, as_json)
+
+
+def import_history(
+    source: Path, out: Path, processors: int, zone: str, anonymous: bool, key: Path | None, as_json: bool
+) -> None:
+    """Make a workload of what sacct printed, and say what was understood of it."""
+    from dovetail.io.local_times import zone_named
+    from dovetail.slurm.history import read_history
+
+    workload, told = read_history(source, processors, zone_named(zone))
+    shapes = ", ".join(f"{many:,} {word}" for word, many in told.shapes.items())
+    rows = [("shapes", f"what jobs ask of nodes: {shapes}")]
+    rows += [("noted", text) for text in told.notes] + [("not known", text) for text in told.missing]
+    understood = {
+        "records": told.records, "again": told.again, "shapes": told.shapes, "notes": told.notes,
+        "not_known": told.missing,
+    }  # fmt: skip
+    _imported(workload, out, rows, understood, anonymous, key, as_json)
+
+
+def _imported(
+    workload: Workload, out: Path, rows: Iterable[tuple[str, str]], understood: dict[str, Any], anonymous: bool,
+    key: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Say what was understood, write the workload, and say what is in it."""
+    from dovetail.io.write import write
+    from dovetail.units import printable
+
+    if not as_json:
         screen.facts((title, printable(text, 400)) for title, text in rows)
     workload = anonymized(workload, anonymous, key, as_json)
     write(workload, out)
     facts = facts_of(workload)
     if as_json:
-        print_json({"out": str(out), "understood": asdict(told), **facts})
+        print_json({"out": str(out), "understood": understood, **facts})
         return
     show(facts)
-    if out.suffix == ".csv":
-        say(f"wrote {out}")
-        return
-    say(f"wrote {out}. {what_next(workload, out)}")
+    say(f"wrote {out}" if out.suffix == ".csv" else f"wrote {out}. {what_next(workload, out)}")
 
 
 def what_next(workload: Workload, out: Path) -> str:

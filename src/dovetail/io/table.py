@@ -1,4 +1,4 @@
-"""Tables of any origin as workloads: CSV, TSV, `sacct -P`, Parquet. Every row is kept, or set aside with a reason.
+"""Tables of any origin as workloads: CSV, TSV, Parquet. Every row is kept, or set aside with a reason.
 
 Columns are known by their usual names (KNOWN), or named by the caller. Values are read as people write them: instants
 as ISO 8601 or seconds since 1970, durations as seconds or `1-02:03:04`. What had to be guessed, and what the table
@@ -19,6 +19,7 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError, SettingError
+from dovetail.io.local_times import TWICE, both_hours, which_hour, zone_named
 from dovetail.io.streams import polars_failures, regular_file, unpacked
 from dovetail.io.swf import FIELDS, beyond_caps, read_swf
 from dovetail.io.swf_wide import BEHIND
@@ -57,9 +58,6 @@ MOST_BYTES: Final = 4 << 30
 MOST_ROWS: Final = 50_000_000
 MOST_S: Final = 10**9
 """Seconds of a duration: thirty years."""
-_UNIT_SEPARATOR: Final = "\x1f"
-_FREE: Final = ("jobname", "name", "comment", "workdir", "submitline")
-"""Columns in which anything may be written."""
 _SWF: Final = re.compile(r"(?i)\.swf(\.gz|\.xz|\.zst)?$")
 _PARQUET: Final = b"PAR1"
 SEPARATORS: Final = (",", "\t", ";", "|")
@@ -152,17 +150,6 @@ def parse_columns(text: str) -> dict[str, str]:
     return found
 
 
-def zone_named(name: str) -> str:
-    """The name of a zone, if there is one. Polars has its own table of them: a machine may have none."""
-    import polars as pl
-
-    try:
-        pl.Series([0]).cast(pl.Datetime("us")).dt.replace_time_zone(name)
-    except pl.exceptions.PolarsError as error:
-        raise SettingError(f"--tz: no time zone {printable(name)!r}; one is Europe/Berlin, another UTC") from error
-    return name
-
-
 def _frame(path: Path) -> tuple[pl.DataFrame, str]:
     """A table with texts or numbers in its columns, and the hash of its bytes."""
     import polars as pl
@@ -176,13 +163,9 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
         else:
             head = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
             most = max(SEPARATORS, key=head.count)
-            quote = None if most == "|" else '"'  # sacct -P quotes nothing
-            if most == "|":
-                data, most = _bars(path, data, head), _UNIT_SEPARATOR
             frame = pl.read_csv(
-                data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy",
-                quote_char=quote,
-            )  # fmt: skip
+                data, separator=most, infer_schema=False, truncate_ragged_lines=True, encoding="utf8-lossy"
+            )
     except polars_failures() as error:
         named = "not a table with its columns named in the first line"
         rule = "damaged Parquet" if data.startswith(_PARQUET) else named
@@ -192,24 +175,6 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
     if len(frame) > MOST_ROWS:
         raise InputError(path, 0, f"{len(frame):,} rows; at most {MOST_ROWS:,} are read")
     return frame, sha256
-
-
-def _bars(path: Path, data: bytes, head: str) -> bytes:
-    """What `sacct -P` prints, with a separator that no name has. A bar in the name of a job would shift all that is
-    behind it: where one column alone is free text, what is too much is taken to be of it."""
-    lines, wanted = data.split(b"\n"), head.count("|")
-    free = [at for at, name in enumerate(head.split("|")) if _plain(name) in _FREE]
-    for at, line in enumerate(lines):
-        fields = line.replace(_UNIT_SEPARATOR.encode(), b" ").split(b"|")
-        if len(free) == 1 and (more := len(fields) - 1 - wanted) > 0:
-            name = b"|".join(fields[free[0] : free[0] + more + 1])
-            fields[free[0] : free[0] + more + 1] = [name]
-        if len(fields) - 1 > wanted:
-            raise InputError(
-                path, at + 1, f"{len(fields)} fields where the first line names {wanted + 1}: a bar in a name?"
-            )
-        lines[at] = _UNIT_SEPARATOR.encode().join(fields)
-    return b"\n".join(lines)
 
 
 def _plain(name: str) -> str:
@@ -262,12 +227,7 @@ class _Reading:
         repeated = sum(
             int((early != self.late[name]).sum()) for name, early in zip(TIMES, (submit, start, end), strict=True)
         )
-        late = self.late["start"]  # Elapsed, where the table has it, says which of two hours it was
-        second = (start < submit) & (submit != NEVER) | (runtime >= 0) & (end - start != runtime) & (
-            end - late == runtime
-        )
-        start = np.where(second, late, start)
-        end = np.where((end < start + np.maximum(runtime, 0)) & (start != NEVER), self.late["end"], end)
+        start, end = which_hour(submit, start, end, self.late["start"], self.late["end"], runtime)
         if "start" not in columns and "wait" in columns:
             start = np.where((submit != NEVER) & (wait >= 0), submit + wait, NEVER)
         if "submit" not in columns:
@@ -318,8 +278,7 @@ class _Reading:
         if not processors:
             self.guesses.append(guessed_size(machine))
         if repeated:
-            hour = "times in the hour that the clock shows twice: the first, unless other times of the job forbid it"
-            self.steps.append(Step(hour, changed=repeated))
+            self.steps.append(Step(TWICE, changed=repeated))
         header = {"UnixStartTime": (str(first),), "TimeZoneString": (self.zone,)}
         provenance = Provenance(self.path.name, self.sha256, rows, "", tuple(self.steps))
         ignored = tuple(name for name in self.frame.columns if name not in columns.values())
@@ -383,17 +342,10 @@ class _Reading:
 
     def _local(self, name: str, given: pl.Series) -> Ints:
         """Instants of times that name no zone; where the clock shows an hour twice, the first of the two."""
-        if not getattr(given.dtype, "time_zone", None):
-            early, late = (
-                given.dt.replace_time_zone(self.zone, ambiguous=which, non_existent="null")
-                for which in ("earliest", "latest")
-            )
-        else:
-            early = late = given
+        zoned = getattr(given.dtype, "time_zone", None)
+        early, late = (given.dt.epoch("s"),) * 2 if zoned else both_hours(given, self.zone)
         self.skipped[name] = (given.is_not_null() & early.is_null()).to_numpy()
-        found, self.late[name] = (
-            np.asarray(one.dt.epoch("s").fill_null(NEVER).to_numpy(), np.int64) for one in (early, late)
-        )
+        found, self.late[name] = (np.asarray(one.fill_null(NEVER).to_numpy(), np.int64) for one in (early, late))
         return found
 
     def _durations(self, name: str) -> Ints:

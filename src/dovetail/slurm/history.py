@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError
+from dovetail.io.local_times import TWICE, both_hours, which_hour
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
 from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
-from dovetail.slurm.records import BLOCK, Stretch, of_json, stretches
+from dovetail.slurm.records import BLOCK, MOST_RECORD, Stretch, layout_of, of_json, stretches
 from dovetail.units import printable
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ MOST_TIME: Final = 10**11
 """Seconds since 1970, and of a duration: three thousand years."""
 MOST_LIMIT: Final = 10**10
 """A limit of more seconds is none."""
+MANY: Final = 100
+"""Jobs of a cluster that are hardly all of one user."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
 _ENDED: Final = {"COMPLETED": 1, "CANCELLED": 5}
 """States as SWF has them; all others are failures."""
@@ -140,8 +143,7 @@ def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
     written = texts.set(plain.is_not_null(), None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
     if written.is_null().all():
         return plain, None
-    early = written.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null").dt.epoch("s")
-    late = written.dt.replace_time_zone(zone, ambiguous="latest", non_existent="null").dt.epoch("s")
+    early, late = both_hours(written, zone)
     skipped = written.is_not_null() & early.is_null()
     return plain.fill_null(early).set(skipped, SKIPPED), plain.fill_null(late).set(skipped, SKIPPED)
 
@@ -175,7 +177,7 @@ class History:
             raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
         key = _key(frame)
         order = frame.with_columns(key).with_row_index("at")
-        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "at"], nulls_last=True)
+        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
         again = len(frame) - len(last)
         return _Reading(self.path, last.drop("at", key.name), self.odd, again).workload(name, processors)
 
@@ -267,6 +269,9 @@ class _Reading:
         self._tell(ran, left, word, limit)
         names = self._names(made, kept)
         made = {key: values[kept] for key, values in made.items()}
+        if len(ids := made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
+            rule = "a Slurm with PrivateData shows users no jobs but their own"
+            self.notes.append(f"all {len(ids):,} jobs are of one user: {rule}")
         if broken := beyond_caps(made):
             raise InputError(self.path, 0, broken)
         begun = made["wait"] >= 0
@@ -288,16 +293,11 @@ class _Reading:
         late = [np.maximum(one, self._numbers(name + LATE, SKIPPED)) for one, name in zip(early, TIMES, strict=True)]
         submit, eligible, start, end = early
         if repeated := int(sum((a != b).sum() for a, b in zip(early, late, strict=True))):
-            self.steps.append(
-                Step("times in the hour that the clock shows twice: the first, if it can be", changed=repeated)
-            )
+            self.steps.append(Step(TWICE, changed=repeated))
         lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
         lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
         lasted = np.where(lasted >= 0, lasted + self._suspended(), -1)
-        known = (start != NEVER) & (end != NEVER)
-        fits = known & (lasted >= 0) & (end - start != lasted) & (end - late[2] == lasted)
-        start = np.where((start < submit) | fits, late[2], start)
-        end = np.where(known & ((end < start) | ((lasted >= 0) & (end - start < lasted))), late[3], end)
+        start, end = which_hour(submit, start, end, late[2], late[3], lasted)
         return submit, np.where(eligible < submit, late[1], eligible), start, end
 
     def _times(self, name: str) -> Ints:
@@ -410,7 +410,11 @@ class _Reading:
         has = has & ~whole  # what a job with whole nodes was given is all that is there
         nodes = both(lambda one: one.get("node", 0))
         wanted = self._of(asked, lambda one: one.get("node", 0))
-        nodes = np.maximum(np.where(nodes > 0, nodes, self._numbers("NNodes", 0)), 1)
+        nodes = np.where(nodes > 0, nodes, self._numbers("NNodes", 0))
+        if not {"NNodes", "ReqTRES", "AllocTRES"} & set(self.frame.columns):
+            self.missing.append("on how many nodes jobs ran: sacct was not asked for NNodes")
+        untold = nodes <= 0
+        nodes = np.where(untold, cores, nodes)
         wanted = np.where(wanted > 0, wanted, nodes)
         even = (nodes == wanted) & (cores % nodes == 0)
         units = np.where(even, nodes, cores)
@@ -423,7 +427,7 @@ class _Reading:
             found["unit_gpus"] = -(-devices // np.maximum(units, 1))
         if whole.any():
             found["exclusive"] = np.where(whole, 1, -1)
-        found["shape"] = np.where(nodes == 1, TOLD, np.where(even | (wanted < nodes), INFERRED, UNKNOWN))
+        found["shape"] = np.where(nodes == 1, TOLD, np.where(~untold & (even | (wanted < nodes)), INFERRED, UNKNOWN))
         return found
 
     def _names(self, made: dict[str, Column], kept: Mask) -> dict[str, tuple[str, ...]]:
@@ -474,6 +478,7 @@ _CODES: Final = {word: at for at, word in enumerate((*words.STATES, *words.SIGNS
 _NO_LIMIT: Final = ("unlimited", "partition_limit", "infinite", "-1", "", "n/a")
 _NO_NAME: Final = ("", "None assigned", "(null)", "Unknown", "None")
 _NO_TEXT: Final = ("", "(null)")
+_OF_TABLES: Final = (b",", b";", b"\t")
 _WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
 
 
@@ -488,6 +493,27 @@ def _suspended_s(text: str) -> int:
     if seconds > MOST_TIME:
         raise ValueError(f"{printable(text, 40)!r} is longer than anything lasts")
     return seconds
+
+
+def is_history(path: Path) -> bool:
+    """Whether a path leads to what sacct printed: a folder that `sacct.fetch` filled, or a file with sacct's header or
+    JSON. A table with sacct's names between commas, semicolons or tabs was made by another program, which may quote."""
+    if path.is_dir():
+        return (path / sacct.ABOUT).is_file()
+    with regular_file(path).open("rb") as stream:
+        head, _ = _begun(stream, path)
+    layout = layout_of(head)
+    return head.lstrip()[:1] == b"{" or (
+        layout is not None and layout.delimiter not in _OF_TABLES and bool({"JobID", "JobIDRaw"} & set(layout.fields))
+    )
+
+
+def _begun(stream: IO[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes of a file that say anything, and the blocks behind them."""
+    blocks, head = unpacked(stream, str(path)), b""
+    while not head.strip() and len(head) < MOST_RECORD and (more := next(blocks, b"")):
+        head += more
+    return head.removeprefix(b"\xef\xbb\xbf"), blocks
 
 
 def read_history(
@@ -507,12 +533,9 @@ def read_history(
             history.add(stretches(sacct.printed(path, window), path.name, block, READ))
     else:
         with regular_file(path).open("rb") as stream:
-            blocks, first = unpacked(stream, str(path)), b""
-            while not first.strip() and (more := next(blocks, b"")):
-                first += more
-            first = first.removeprefix(b"\xef\xbb\xbf")
-            if first.lstrip()[:1] == b"{":
-                history.add([of_json(first + b"".join(blocks), str(path))])
+            head, blocks = _begun(stream, path)
+            if head.lstrip()[:1] == b"{":
+                history.add([of_json(head + b"".join(blocks), str(path))])
             else:
-                history.add(stretches(chain([first], blocks), str(path), block, READ))
+                history.add(stretches(chain([head], blocks), str(path), block, READ))
     return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors)

@@ -46,6 +46,7 @@ _ODD: Final = re.compile(rb"[\n\r\0\x1f]")
 _NO_VALUE: Final = 0xFFFFFFFE
 """From here on numbers of 32 bits are Slurm's words: no value, no limit."""
 _NAME: Final = re.compile(r"[A-Za-z]+")
+_LONGEST_HEADER: Final = 1 << 14
 _WIDEST: Final = 64
 """Characters of a delimiter."""
 
@@ -79,7 +80,7 @@ def layout_of(head: bytes) -> Layout | None:
     first = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
     line = first.removesuffix(b"\r").decode("utf-8", "replace")
     name = _NAME.match(line)
-    if name is None or name[0] not in KNOWN:
+    if name is None or name[0] not in KNOWN or len(line) > _LONGEST_HEADER:
         return None
     for wide in range(1, _WIDEST + 1):  # the shortest text between which all are names of fields
         delimiter = line[name.end() : name.end() + wide]
