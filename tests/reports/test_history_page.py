@@ -63,7 +63,7 @@ def test_what_is_not_known_has_no_picture() -> None:
     plain = {name: log[name] for name in ("id", "submit", "size", "runtime", "wait")}
     found = history_of(Workload("plain", {**plain, "limit": np.full(len(log), -1)}, 0))
     text = render(found)
-    for title in ("Mean wait by hour", "How much of their limits", "Waits by user", "since submission"):
+    for title in ("Mean wait by hour", "How much of their limits", "Waits by user", "since submit"):
         assert title not in text
     assert "How busy the cluster was" in text
     assert "the most that were in use at once" in text

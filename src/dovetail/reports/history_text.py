@@ -122,11 +122,11 @@ def waits_sheet(found: History, groups: Groups) -> Sheet:
         _durations("longest", groups.wait.longest_s),
     ]
     since = [
-        _durations("since submission: mean", groups.since_submit.mean_s),
-        _durations("since submission: median", groups.since_submit.median_s, rank=2),
-        _durations("since submission: 90 %", groups.since_submit.p90_s, rank=2),
-        _durations("since submission: 99 %", groups.since_submit.p99_s, rank=2),
-        _durations("since submission: longest", groups.since_submit.longest_s, rank=2),
+        _durations("since submit: mean", groups.since_submit.mean_s),
+        _durations("since submit: median", groups.since_submit.median_s, rank=2),
+        _durations("since submit: 90 %", groups.since_submit.p90_s, rank=2),
+        _durations("since submit: 99 %", groups.since_submit.p99_s, rank=2),
+        _durations("since submit: longest", groups.since_submit.longest_s, rank=2),
     ]
     notes = [meaning(name) for name in groups.names] if groups.by == "reason" else ()
     both = [*wait, *since] if differ(found) else wait
@@ -165,7 +165,7 @@ def longest_sheet(found: History) -> Sheet:
     """The jobs that waited longest."""
     jobs = found.longest
     numbers = [
-        _durations("since submission" if differ(found) else "wait", [one.since_submit_s for one in jobs]),
+        _durations("since submit" if differ(found) else "wait", [one.since_submit_s for one in jobs]),
         *([_durations("wait", [one.wait_s for one in jobs])] if differ(found) else ()),
         _durations("ran", [one.runtime_s for one in jobs]),
         Cells("cores", [f"{one.cores:,}" for one in jobs]),

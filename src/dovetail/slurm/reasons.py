@@ -13,7 +13,7 @@ WORDS: Final = {
     "Resources": "too little was free",
     "Dependency": "waited for another job",
     "DependencyNeverSatisfied": "waited for a job that ended in another way than it needs",
-    "BeginTime": "was not to start before a time that the user gave (--begin), or had just been requeued",
+    "BeginTime": "was not to start before a time that its user gave, or had just been requeued",
     "JobArrayTaskLimit": "as many tasks of its array ran as the user allowed (%)",
     "JobHeldUser": "was held by its user",
     "JobHeldAdmin": "was held by an administrator",
