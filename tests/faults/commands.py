@@ -23,6 +23,7 @@ TABLE = """JobID|User|Submit|Start|End|NCPUS|Timelimit|State|JobName
 102|bob|2026-03-01T08:01:00|2026-03-01T09:00:10|2026-03-01T09:30:10|32|02:00:00|FAILED|flow
 103|ann|2026-03-01T08:02:00|Unknown|Unknown|8|30:00|PENDING|later
 """
+HAPPENED = "; MaxProcs: 4\n1 0 10 90 4 -1 -1 4 100 -1 1 1 1 -1 -1 -1 -1 -1\n"
 SITE = 'name = "here"\nbusy_w = 9.5\nidle_w = 3.0\ntariff = 0.02\n[price]\nconstant = 90\n'
 STUDY = """name = "small"
 policies = ["easy", "list-saf"]
@@ -65,6 +66,7 @@ COMMANDS = (
     Command("replay log.swf.gz --out . --perfetto --energy site.toml --gaps"),
     Command("compare log.swf.gz easy list-saf --no-open --out page.html"),
     Command("report made.store --out page.html"),
+    Command("history happened.swf --out page.html --csv new/tables"),
     Command("tune weeks.swf.gz --policy easy-sjbf --workers 1 --out page.html"),
     Command("policies"),
     Command("check easy --cases 2"),
@@ -100,6 +102,7 @@ def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
     texts = {
         "jobs.txt": TABLE,
         "dump.txt": DUMP,
+        "happened.swf": HAPPENED,
         "site.toml": SITE,
         "mine.py": MINE,
         "key": "correct horse battery staple",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dovetail import metrics
 from dovetail.metrics.catalog import METRICS
-from dovetail.metrics.system import bin_edges
+from dovetail.metrics.system import bin_edges, bin_length
 from dovetail.model.schedule import Schedule
 from dovetail.reports import curves as computed
 from dovetail.reports.columns import change, interval, named, percent, scale
@@ -89,7 +89,7 @@ def test_a_policy_that_ends_much_later_has_no_more_points() -> None:
     ],
 )
 def test_bin_length(span_s: int, most: int, length: int) -> None:
-    assert computed.bin_length(span_s, most) == length
+    assert bin_length(span_s, most) == length
     assert span_s <= most * length
 
 

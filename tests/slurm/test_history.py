@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -284,3 +285,23 @@ def test_whose_file_it_is(tmp_path: Path, text: bytes, whose: bool) -> None:
     (tmp_path / "file").write_bytes(text)
     assert is_history(tmp_path / "file") is whose
     assert not is_history(tmp_path)
+
+
+def test_why_jobs_waited(tmp_path: Path) -> None:
+    """`None` is no reason; what is foreign speaks to no terminal."""
+    head = HEAD.replace("Suspended|", "Suspended|Reason|")
+    some = [
+        record(str(n), n, 1000, 1000, 1100, suspended=f"00:00:00|{why}")
+        for n, why in enumerate(("None", "Dependency", "", "\x1b[31mBad", "Dependency"), 1)
+    ]
+    log, _ = read(tmp_path, *some, head=head)
+    called = [log.called("reason", number) for number in log["reason"].tolist()]
+    assert called == ["", "Dependency", "", "\N{REPLACEMENT CHARACTER}[31mBad", "Dependency"]
+
+
+@pytest.mark.parametrize("form", ["txt", "json"])
+def test_why_recorded_jobs_waited(form: str) -> None:
+    """As `sacct` printed them: 26 tasks waited for others of their array."""
+    log, _ = read_history(RECORDED / f"26.05.{form}.xz")
+    many = Counter(log.called("reason", number) for number in log["reason"].tolist())
+    assert many == {"": 160, "JobArrayTaskLimit": 26, "BeginTime": 10, "Dependency": 5, "JobHeldUser": 5}

@@ -18,6 +18,7 @@ from dovetail.cli import (
     compare,
     deadline,
     demo,
+    history,
     import_slurm,
     policies,
     predict,
@@ -46,6 +47,7 @@ app.command("demo")(demo.demo_command)
 app.command("replay", cls=screen.Grouped)(replay.replay_command)
 app.command("compare", cls=screen.Grouped)(compare.compare_command)
 app.command("report")(report.report_command)
+app.command("history", cls=screen.Grouped)(history.history_command)
 app.command("tune", cls=screen.Grouped)(tune.tune_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -20,6 +19,7 @@ from dovetail.engine.accounts import Accounts
 from dovetail.engine.choosing import Choosing
 from dovetail.engine.compiled import Replay, new_replay, read_only
 from dovetail.engine.estimates import Estimate, Estimator, estimator_of
+from dovetail.engine.recorded import recorded_places, recorded_times
 from dovetail.engine.saved import Saved
 from dovetail.engine.stepped import Stepper
 from dovetail.errors import SettingError
@@ -44,8 +44,6 @@ _CHUNKS = 200
 _STEP_S = 5.0
 """Seconds of work after which a replay may be written down."""
 _NOT_KEPT = "keep: {} cannot be written down and gone on with"
-_MOVES = ("scale-load", "set-load", "sample", "lengthen")
-"""Scenarios after which recorded waits are not those of the jobs any more."""
 MOST_UNITS = 1 << 28
 """Units of all jobs of a workload on nodes: where each runs is kept, in 32 bytes."""
 
@@ -178,38 +176,11 @@ def ready(
 
 def _recorded(workload: Workload, cluster: Cluster, policy: Policy, estimate: Estimate, seed: int) -> Schedule:
     """What the log says happened."""
-    wait, none = workload.get("wait"), np.full(len(workload), -1, np.int64)
-    if missing := int(((wait < 0) & (workload.leaves < 0)).sum()):
-        raise SettingError(
-            f"{policy.name}: {workload.name} does not say when {missing:,} of its {len(workload):,} jobs started; leave"
-            " them out with the filters standard and known_start"
-        )
-    moved = [step.name for step in workload.provenance.steps if step.name.startswith(_MOVES)]
-    if moved:
-        raise SettingError(f"{policy.name}: the log does not say what would have happened with {moved[0]}")
-    start = np.where(wait >= 0, workload.submit + wait, -1)
-    arrive = workload.arrives
-    arrive = np.where(start >= 0, np.minimum(np.where(arrive < 0, workload.submit, arrive), start), arrive)
-    rows = (start, arrive, none, none, none)
+    none = np.full(len(workload), -1, np.int64)
+    rows = (*recorded_times(workload, policy.name), none, none, none)
     made = _schedule(rows, none[:0], 0, workload, cluster, policy, estimate, seed)
-    placement = _recorded_places(workload, cluster, policy) if cluster.kinds else None
+    placement = recorded_places(workload, cluster, policy.name) if cluster.kinds else None
     return replace(made, recorded=True, placement=placement)
-
-
-def _recorded_places(workload: Workload, cluster: Cluster, policy: Policy) -> Placement:
-    """Where the log says that jobs ran."""
-    asked, ran_on = requests_of(workload, cluster), workload.get("ran_on")
-    if cluster.shared:
-        raise SettingError(f"{policy.name}: the log does not say which {cluster.shared} of a node a job had")
-    texts = [workload.called("ran_on", one) if one >= 0 else "" for one in ran_on.tolist()]
-    nodes = [[int(node) for node in text.split()] if re.fullmatch(r"[0-9 ]+", text) else [] for text in texts]
-    wrong = [job for job, some in enumerate(nodes) if len(some) != asked.units[job] or max(some) >= cluster.nodes]
-    if wrong:
-        raise SettingError(
-            f"{policy.name}: the log does not say on which nodes {len(wrong):,} of its {len(workload):,} jobs ran"
-            f" (column ran_on; first: job {workload['id'][wrong[0]]})"
-        )
-    return Placement(asked.first, np.array([node for some in nodes for node in some], np.int64), np.empty(0, np.int64))
 
 
 def finished(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dovetail.errors import SettingError
 from dovetail.files import beside
@@ -12,6 +13,9 @@ from dovetail.io.schedules import write_schedule_parquet, write_schedule_swf
 from dovetail.io.swf import write_swf
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def write(what: Workload | Schedule, path: str | Path, note: str = "") -> None:
@@ -36,13 +40,19 @@ def write(what: Workload | Schedule, path: str | Path, note: str = "") -> None:
 
 
 def _write_csv(what: Workload | Schedule, path: Path) -> None:
-    """The columns of `jobs()`, one row per job; nodes with blanks between them. A name that a spreadsheet would take
-    for a formula gets an apostrophe before it."""
+    """The columns of `jobs()`, one row per job; nodes with blanks between them."""
     import polars as pl
 
     frame = what.jobs()
     if "nodes" in frame.columns:
         frame = frame.with_columns(pl.col("nodes").cast(pl.List(pl.String)).list.join(" "))
+    write_frame(frame, path)
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """A frame as CSV. A text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    import polars as pl
+
     texts = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
     formula = r"^[=+\-@\t\r]"
     safe = [pl.when(one.str.contains(formula)).then(pl.concat_str(pl.lit("'"), one)).otherwise(one) for one in texts]

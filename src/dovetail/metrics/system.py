@@ -9,12 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
+from typing import Final
 
 import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.metrics.exact import blocks, exact_dot, products
 from dovetail.model.schedule import Schedule
+from dovetail.units import DAY_S, WEEK_S
+
+_LENGTHS: Final = (
+    1, 5, 15, 60, 300, 900, 3600, 7200, DAY_S // 4, DAY_S // 2, DAY_S, 2 * DAY_S, WEEK_S, 2 * WEEK_S, 4 * WEEK_S,
+    13 * WEEK_S, 52 * WEEK_S,
+)  # fmt: skip
+"""Lengths of bins that people know."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,12 @@ def bin_edges(times: Ints, bin_s: int) -> Ints:
         return times[:1]
     number = -(-int(times[-1] - times[0]) // bin_s)  # (np.arange with these ends would count bins in floats)
     return np.append(times[0] + bin_s * np.arange(number), times[-1])
+
+
+def bin_length(span_s: int, most: int) -> int:
+    """The shortest length of bin that people know of which `most` are enough for the span."""
+    fits = (length for length in _LENGTHS if span_s <= most * length)
+    return next(fits, -(-span_s // (most * WEEK_S)) * WEEK_S)
 
 
 def areas(times: Ints, values: Ints, edges: Ints) -> Ints:

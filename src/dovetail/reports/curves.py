@@ -10,7 +10,7 @@ import numpy as np
 from dovetail import metrics
 from dovetail.arrays import Floats, Ints
 from dovetail.metrics.jobs import Outcomes
-from dovetail.metrics.system import areas, bin_edges
+from dovetail.metrics.system import areas, bin_edges, bin_length
 from dovetail.model.schedule import Schedule
 
 POINTS: Final = 160
@@ -23,11 +23,6 @@ MOST_POINTS: Final = 600
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
 WEEK: Final = 7 * DAY
-
-_BIN_LENGTHS: Final = (
-    1, 5, 15, 60, 300, 900, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, WEEK, 2 * WEEK, 4 * WEEK, 13 * WEEK,
-    52 * WEEK,
-)  # fmt: skip
 
 RUNTIMES: Final = (0, 60, 600, HOUR, 4 * HOUR, 12 * HOUR, DAY)
 """From which run time on each column of the wait map begins; the last has no end."""
@@ -103,12 +98,6 @@ def curves(policy: str, schedule: Schedule, like: Curves | None = None) -> Curve
         wait_area=Line(area, by_area.wait_area[keep]),
         wait_map=wait_map(jobs, like.wait_map.sizes if like else size_rows(jobs.size)),
     )
-
-
-def bin_length(span_s: int, most: int) -> int:
-    """The shortest length of bin that people know of which `most` are enough for the span."""
-    fits = (length for length in _BIN_LENGTHS if span_s <= most * length)
-    return next(fits, -(-span_s // (most * WEEK)) * WEEK)
 
 
 def binned(times: Ints, values: Ints, at: Ints) -> Floats:

@@ -21,7 +21,7 @@ ALL_JOBS: Final = Stroke(GREY, (), "")
 ALL_AREA: Final = Stroke(GREY, (4, 2), "")
 """The two curves of the wait-area picture that belong to the workload, not to a policy."""
 
-_ZERO: Final = 10**-0.6
+ZERO: Final = 10**-0.6
 """Where a logarithmic axis of waits has its 0: a little left of 1 s."""
 
 _AREA_UNITS: Final = ((365 * DAY, "years"), (DAY, "days"), (HOUR, "hours"), (60, "minutes"), (1, "seconds"))
@@ -33,13 +33,13 @@ def waits_figure(drawn: Sequence[Curves]) -> Figure:
     ax = made.subplots()
     top = max(60.0, *(float(c.waits.x[-1]) for c in drawn))
     ax.set_xscale("log")
-    ax.set_xlim(_ZERO / 1.25, top * 1.1)
-    _lines(ax, drawn, lambda c: Line(np.maximum(c.waits.x, _ZERO), c.waits.y))
-    _duration_axis(ax, [(_ZERO, "0"), *duration_ticks(1, top, 7)])
+    ax.set_xlim(ZERO / 1.25, top * 1.1)
+    _lines(ax, drawn, lambda c: Line(np.maximum(c.waits.x, ZERO), c.waits.y))
+    duration_axis(ax, [(ZERO, "0"), *duration_ticks(1, top, 7)])
     ax.set_xlabel("wait, up to (logarithmic)")
     least = min(float(c.waits.y[0]) for c in drawn)
     ax.set_ylim(max(least - 0.03, 0) // 0.1 / 10, 1.01)  # what lies below all curves would be empty space
-    _percent_axis(ax)
+    percent_axis(ax)
     ax.set_title("share of jobs")
     return made
 
@@ -56,7 +56,7 @@ def busy_figure(drawn: Sequence[Curves]) -> Figure:
     made = _over_time(drawn, lambda c: c.busy)
     ax = made.axes[0]
     ax.set_ylim(0, max(1.01, ax.get_ylim()[1]))
-    _percent_axis(ax)
+    percent_axis(ax)
     ax.set_title("share of the processors that ran jobs")
     return made
 
@@ -75,12 +75,12 @@ def wait_area_figure(drawn: Sequence[Curves]) -> Figure:
     unit_s, unit = next((s, text) for s, text in _AREA_UNITS if top >= 3 * s or s == 1)
     _lines(below, drawn, lambda c: Line(np.maximum(c.wait_area.x, 1), c.wait_area.y / unit_s))
     below.set_ylim(bottom=0)
-    _count_axis(below, 5)
+    count_axis(below, 5)
     below.set_title(f"waited for, in processor {unit}")
     below.set_xscale("log")
     low, high = max(float(first.job_share.x.min(initial=1)), 1.0), float(first.job_share.x.max(initial=60))
     below.set_xlim(low, high * 1.1)
-    _duration_axis(below, duration_ticks(low, high, 7))
+    duration_axis(below, duration_ticks(low, high, 7))
     below.set_xlabel("area of the job, up to (processor time, logarithmic)")
     return made
 
@@ -100,25 +100,25 @@ def _over_time(drawn: Sequence[Curves], of: Callable[[Curves], Line]) -> Figure:
     unit_s = span_axis(ax, max((float(of(c).x.max(initial=1)) for c in drawn), default=1.0))
     _lines(ax, drawn, lambda c: Line(of(c).x / unit_s, of(c).y))
     ax.set_ylim(bottom=0)
-    _count_axis(ax, 6)
+    count_axis(ax, 6)
     return made
 
 
-def _count_axis(ax: Axes, most: int) -> None:
+def count_axis(ax: Axes, most: int) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax.yaxis.set_major_locator(MaxNLocator(most, integer=True))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def _percent_axis(ax: Axes) -> None:
+def percent_axis(ax: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     ax.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.0f} %"))
 
 
-def _duration_axis(ax: Axes, ticks: Sequence[tuple[float, str]]) -> None:
+def duration_axis(ax: Axes, ticks: Sequence[tuple[float, str]]) -> None:
     from matplotlib.ticker import NullFormatter, NullLocator
 
     ax.xaxis.set_minor_locator(NullLocator())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from dovetail.files import beside
 from dovetail.metrics.catalog import METRICS
@@ -73,19 +73,13 @@ def write(content: Content, path: str | Path) -> None:
 
 def render(content: Content) -> str:
     """The page as HTML. Same content, same bytes."""
-    from jinja2 import Environment, StrictUndefined
-
-    room = files("dovetail.reports")
     gantt, cases = _gantt(content.cases), _few(content.cases)
     notes = [printable(note, 2_000) for note in content.notes]
     if gone := len(content.cases) - len(cases):
         notes.append(f"To keep this page small, {gone:,} of {len(content.cases):,} cases are not on it.")
-    styles = [room.joinpath("page.css").read_text("utf-8"), *([gantt.fragment.style] if gantt else [])]
     scripts = [gantt.fragment.script] if gantt else []
-    world = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    world.filters |= {"breakable": _breakable, "unbroken": _unbroken, "themed": themed}
-    page = world.from_string(room.joinpath("page.html.j2").read_text("utf-8"))
-    return page.render(
+    return filled(
+        "page.html.j2",
         title=named(content.title, 200),
         told=summary(content),
         overview=overview(cases) if len(cases) > 1 and not content.sentences else [],
@@ -96,11 +90,22 @@ def render(content: Content) -> str:
         command=printable(content.command, 10_000),
         provenance={named(name): named(text, 400) for name, text in content.provenance.items()},
         thanks=[printable(text, 2_000) for text in content.thanks],
-        marks=MARKS,
-        styles=styles,
+        styles=[gantt.fragment.style] if gantt else [],
         scripts=scripts,
-        policy=_security(scripts),
     )
+
+
+def filled(template: str, *, styles: Sequence[str] = (), scripts: Sequence[str] = (), **values: Any) -> str:
+    """A page of one of our templates, with the style of all pages and no right to anything but its own scripts."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    room = files("dovetail.reports")
+    loader = FunctionLoader(lambda name: room.joinpath(name).read_text("utf-8"))
+    world = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    world.filters |= {"breakable": _breakable, "unbroken": _unbroken, "themed": themed}
+    own = (room.joinpath("page.css").read_text("utf-8"), *styles)
+    page = world.get_template(template)
+    return page.render(marks=MARKS, styles=own, scripts=scripts, policy=_security(scripts), **values)
 
 
 def _few(cases: Sequence[Case]) -> tuple[Case, ...]:

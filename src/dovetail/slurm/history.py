@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
 TEXTS: Final = (
     "JobID", "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS",
-    "Reservation", "Constraints", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
+    "Reservation", "Constraints", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
 )  # fmt: skip
 """Fields that are read by their different texts."""
 NUMBERS: Final = (
@@ -48,7 +48,7 @@ TOLD, INFERRED, UNKNOWN = 0, 1, 2
 SHAPES: Final = ("told", "inferred", "unknown")
 _NAMED: Final = {
     "user": "User", "account": "Account", "partition": "Partition", "qos": "QOS", "reservation": "Reservation",
-    "feature": "Constraints", "name": "JobName", "ran_on": "NodeList",
+    "feature": "Constraints", "name": "JobName", "ran_on": "NodeList", "reason": "Reason",
 }  # fmt: skip
 """Columns of a workload by the field that has their names."""
 _NO_TIME: Final = ("unknown", "none", "")
@@ -436,7 +436,7 @@ class _Reading:
         for column, name in _NAMED.items():
             if name not in self.frame.columns:
                 continue
-            nothing = _NO_NAME if name == "NodeList" else _NO_TEXT
+            nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
             place, texts = self._by_text(name, str, "")
             texts = ["" if text in nothing else printable(text, 1000) for text in texts]
             used = np.unique(place[kept])

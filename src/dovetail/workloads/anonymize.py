@@ -15,8 +15,8 @@ from dovetail.units import printable
 
 PEOPLE: Final = ("user", "group", "name", "reservation", "account")
 """Columns that say who somebody is, or what a person wrote."""
-PLACES: Final = ("queue", "partition", "feature", "ran_on", "descriptor", "qos")
-"""Columns that say what the machine is: they stay."""
+PLACES: Final = ("queue", "partition", "feature", "ran_on", "descriptor", "qos", "reason")
+"""Columns that say what the machine is, and in its words why jobs waited: they stay."""
 TECHNICAL: Final = (
     "Version", "MaxJobs", "MaxRecords", "MaxProcs", "MaxNodes", "MaxRuntime", "MaxMemory", "AllowOveruse",
     "UnixStartTime", "TimeZone", "TimeZoneString", "StartTime", "EndTime", "MaxQueues", "MaxPartitions",
