@@ -14,8 +14,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dovetail.api import prepare
+from dovetail.engine.replay import replay
+from dovetail.io.clusters import read_cluster
 from dovetail.io.read import read_workload
 from dovetail.model.workload import Workload
+from dovetail.referee import check_schedule
 from dovetail.slurm import words
 from dovetail.slurm.history import read_history
 from tests.slurm.real import VERSIONS, RealSlurm, needs_slurm, waits_for
@@ -157,3 +161,26 @@ def test_names_come_back_and_do_no_harm(version: str, trapped: Trapped, tmp_path
         if given.isascii() or version != "22.05":  # 22.05 keeps no more than Latin letters
             assert name_of[number][:190] in (given[:190], given.strip("�")[:190]), number
     assert os.environ.get("SLURM_CONF") is None
+
+
+def test_what_happened_is_possible_on_the_imported_cluster(
+    version: str, trapped: Trapped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Shapes are inferred, and the referee finds nothing that could not have been."""
+    real, made = trapped(version)
+    end = now(real)
+    env = real.programs(tmp_path / "bin")
+    run([DOVETAIL, "cluster", "import-slurm", "--dump", str(tmp_path / "machine"), "-o", str(tmp_path / "c.toml")], env)
+    command = imported(tmp_path, end - 7200, end, "--cluster", str(tmp_path / "c.toml"))
+    command = [one for one in command if one not in ("--processors", "160")]
+    run(command, env)
+    nodes = read_cluster(tmp_path / "c.toml")
+    log = prepare(read_workload(tmp_path / "jobs.parquet"), ("standard",))
+    told = replay(log, "recorded", cluster=nodes)
+    assert told.placement is not None
+    whole = dict(zip((log["id"] % 10**10).tolist(), log.get("exclusive").tolist(), strict=True))
+    assert {whole.get(number) for number in made.of("exclusive", "whole")} == {1}
+    assert len(log) == 200
+    assert check_schedule(told) == []
+    easy = replay(log, "easy", cluster=nodes)
+    assert check_schedule(easy) == []

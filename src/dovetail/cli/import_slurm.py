@@ -54,7 +54,6 @@ def import_slurm_command(
         return
     zone_named(tz)
     nodes = nodes_named(cluster, processors)
-    size = nodes.processors if nodes is not None else processors or 0
     if out is None:
         raise SettingError("nothing is written without --out: give --out jobs.parquet")
     if since:
@@ -67,7 +66,7 @@ def import_slurm_command(
         source = dump
     if source is None:
         raise SettingError("nothing to read: name a dump, or ask sacct with --from DAY --dump FOLDER")
-    import_history(source, out, size, tz, anonymous, key, as_json)
+    import_history(source, out, nodes or processors or 0, tz, anonymous, key, as_json)
 
 
 def _seconds(window: str) -> int | None:

@@ -25,6 +25,7 @@ from dovetail.cli.prepare import (
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from dovetail.model.cluster import Cluster
     from dovetail.model.workload import Workload
 
 FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
@@ -210,7 +211,7 @@ def import_command(
     if is_history(table):
         if named:
             raise SettingError("--columns is for tables: the fields of sacct have their names")
-        import_history(table, out, size, tz, anonymous, key, as_json)
+        import_history(table, out, nodes or size, tz, anonymous, key, as_json)
         return
     workload, told = read_any(table, named, tz=tz, processors=size)
     if not as_json:
@@ -222,13 +223,15 @@ def import_command(
 
 
 def import_history(
-    source: Path, out: Path, processors: int, zone: str, anonymous: bool, key: Path | None, as_json: bool
+    source: Path, out: Path, machine: Cluster | int, zone: str, anonymous: bool, key: Path | None, as_json: bool
 ) -> None:
-    """Make a workload of what sacct printed, and say what was understood of it."""
+    """Make a workload of what sacct printed, and say what was understood of it. `machine`: the cluster, or how many
+    processors it has."""
     from dovetail.io.local_times import zone_named
     from dovetail.slurm.history import read_history
 
-    workload, told = read_history(source, processors, zone_named(zone))
+    size, nodes = (machine, None) if isinstance(machine, int) else (machine.processors, machine)
+    workload, told = read_history(source, size, zone_named(zone), cluster=nodes)
     shapes = ", ".join(f"{many:,} {word}" for word, many in told.shapes.items())
     rows = [("shapes", f"what jobs ask of nodes: {shapes}")]
     rows += [("noted", text) for text in told.notes] + [("not known", text) for text in told.missing]

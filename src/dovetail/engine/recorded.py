@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -79,52 +81,83 @@ def _nodes(text: str, cluster: Cluster) -> list[int]:
 
 
 class _Room:
-    """What each node had left while a job ran, beside the others whose place is known."""
+    """How many units of each job are on each node, and what a node has left beside them while a job runs."""
 
     def __init__(self, workload: Workload, cluster: Cluster, asked: Requests, node: Ints) -> None:
         self.cluster, self.asked, self.node = cluster, asked, node
         self.start = workload.submit + workload.get("wait")
         self.end = self.start + workload.runtime
-        self.has: list[list[tuple[int, int, Ints]]] = [[] for _ in range(cluster.nodes)]
-        self.longest = np.zeros(cluster.nodes, np.int64)
+        self.there: list[list[tuple[int, int, int]]] = [[] for _ in range(cluster.nodes)]
+        """The jobs of each node in order of their starts: start, end, job."""
+        self.longest = [0] * cluster.nodes
+        self.units: dict[tuple[int, int], int] = {}
+        """Of a job on a node."""
+        self.may_move = set[int]()
         for job in range(len(workload)):
-            self._add(job, node[asked.first[job] : asked.first[job + 1]].tolist())
+            self._add(job, Counter(node[asked.first[job] : asked.first[job + 1]].tolist()))
 
-    def _add(self, job: int, places: list[int]) -> None:
-        """Remember what a job has on its nodes, in order of starts."""
+    def _add(self, job: int, places: Mapping[int, int]) -> None:
+        """Put a job on its nodes."""
         start, end = int(self.start[job]), int(self.end[job])
-        for one in set(places) - {-1}:
-            takes = self.asked.need[job] * places.count(one)
-            if self.asked.exclusive[job]:
-                takes = self.cluster.vectors[self.cluster.kind_of[one]]
-            at = bisect_left(self.has[one], start, key=lambda entry: entry[0])
-            self.has[one].insert(at, (start, end, takes))
-            self.longest[one] = max(self.longest[one], end - start)
+        for one, count in places.items():
+            if one >= 0:
+                insort(self.there[one], (start, end, job))
+                self.longest[one] = max(self.longest[one], end - start)
+                self.units[job, one] = count
 
-    def _left(self, one: int, start: int, end: int) -> Ints:
-        """What is free of each resource of a node all the time from a start to an end."""
-        begin = bisect_left(self.has[one], start - int(self.longest[one]), key=lambda entry: entry[0])
-        stop = bisect_left(self.has[one], end, key=lambda entry: entry[0])
-        beside = [entry for entry in self.has[one][begin:stop] if entry[1] > start]
-        instants = sorted({start, *(max(entry[0], start) for entry in beside)})
-        most = np.zeros(len(self.cluster.resources), np.int64)
-        for at in instants:
-            now = [takes for first, last, takes in beside if first <= at < last]
-            most = np.maximum(most, np.sum(now, axis=0)) if now else most
-        return np.asarray(self.cluster.vectors[self.cluster.kind_of[one]] - most, np.int64)
+    def _beside(self, one: int, job: int) -> list[tuple[int, int, int]]:
+        """Who else is on a node while a job runs."""
+        start, end = int(self.start[job]), int(self.end[job])
+        begin = bisect_left(self.there[one], (start - self.longest[one], 0, 0))
+        stop = bisect_left(self.there[one], (end, 0, 0))
+        return [entry for entry in self.there[one][begin:stop] if entry[1] > start and entry[2] != job]
+
+    def _fits(self, one: int, job: int) -> int:
+        """How many units of a job have room on a node, beside the others."""
+        beside, most = self._beside(one, job), np.zeros(len(self.cluster.resources), np.int64)
+        for at in {int(self.start[job]), *(entry[0] for entry in beside)}:
+            now = [self._takes(other, one) for first, last, other in beside if first <= at < last]
+            most = np.maximum(most, np.sum(now, axis=0)) if now and at >= self.start[job] else most
+        free = self.cluster.vectors[self.cluster.kind_of[one]] - most
+        need = self.asked.need[job]
+        return max(min((int(has) // int(n) for has, n in zip(free, need, strict=True) if n), default=0), 0)
+
+    def _takes(self, job: int, one: int) -> Ints:
+        if self.asked.exclusive[job]:
+            return np.asarray(self.cluster.vectors[self.cluster.kind_of[one]])
+        return np.asarray(self.asked.need[job] * self.units[job, one], np.int64)
 
     def put(self, jobs: list[int], nodes: list[list[int]]) -> None:
         """Say which of its nodes each unit of these jobs had, in order of their starts."""
         for job in sorted(jobs, key=lambda job: (int(self.start[job]), job)):
-            need, left = self.asked.need[job], int(self.asked.units[job]) - len(nodes[job])
-            places = list(nodes[job])
-            for one in nodes[job]:
-                free = self._left(one, int(self.start[job]), int(self.end[job]))
-                fit = min((int(have) // int(n) for have, n in zip(free, need, strict=True) if n), default=0) - 1
-                more = min(max(fit, 0), left)
-                places += [one] * more
-                left -= more
-            for at in range(left):  # more than there was room for: the referee will say so
-                places.append(nodes[job][at % len(nodes[job])])
-            self.node[self.asked.first[job] : self.asked.first[job + 1]] = sorted(places)
+            places = dict.fromkeys(nodes[job], 1)
             self._add(job, places)
+            self.may_move.add(job)
+            left = int(self.asked.units[job]) - len(places)
+            for one in places:
+                more = max(min(self._fits(one, job) - 1, left), 0)
+                self.units[job, one] += more
+                left -= more
+            for one in places:
+                while left and self._makes_room(one, job, nodes):
+                    self.units[job, one] += 1
+                    left -= 1
+            for at in range(left):  # more than there was room for: the referee will say so
+                self.units[job, nodes[job][at % len(places)]] += 1
+        for job in jobs:
+            row = [one for one in sorted(nodes[job]) for _ in range(self.units[job, one])]
+            self.node[self.asked.first[job] : self.asked.first[job + 1]] = row
+
+    def _makes_room(self, one: int, job: int, nodes: list[list[int]]) -> bool:
+        """Whether a unit of another job can go to another of its nodes, so that one more of this has room; it goes."""
+        for _, _, other in self._beside(one, job):
+            if other in self.may_move and self.units[other, one] > 1:
+                for instead in nodes[other]:
+                    if instead != one and self._fits(instead, other) > self.units[other, instead]:
+                        self.units[other, one] -= 1
+                        self.units[other, instead] += 1
+                        if self._fits(one, job) > self.units[job, one]:
+                            return True
+                        self.units[other, one] += 1
+                        self.units[other, instead] -= 1
+        return False

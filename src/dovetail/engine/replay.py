@@ -292,12 +292,14 @@ def _check_licences(workload: Workload, cluster: Cluster) -> None:
 
 
 def _check_nodes(workload: Workload, cluster: Cluster) -> None:
-    """Every job has units, no more processors than they have cores, and fits on the idle nodes."""
+    """Every job has units, no more processors than they have cores unless it has whole nodes, and fits on the idle
+    nodes."""
     asked = requests_of(workload, cluster)
     many = (asked.units < 1) | (asked.units > MOST_UNITS) | (np.cumsum(asked.units.astype(np.float64)) > MOST_UNITS)
     wrong = {
         f"at least one unit, and all jobs together at most {MOST_UNITS:,}": many,
-        "no more processors than its units have cores": workload.size > asked.units * asked.need[:, 0],
+        "no more processors than its units have cores": (workload.size > asked.units * asked.need[:, 0])
+        & (asked.exclusive == 0),
         "a share of devices from 1 to 1000": (asked.share < 1) | (asked.share > WHOLE),
         "units that fit on the idle nodes": ~fit_idle(cluster, asked),
     }

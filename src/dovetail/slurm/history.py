@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeVar
@@ -12,24 +14,34 @@ from typing import IO, TYPE_CHECKING, Final, TypeVar
 import numpy as np
 
 from dovetail.arrays import NEVER, Ints, Mask
-from dovetail.errors import InputError
+from dovetail.errors import InputError, SettingError
 from dovetail.io.local_times import TWICE, both_hours, which_hour
+from dovetail.io.node_list import hosts
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
 from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
-from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
+from dovetail.model.cluster import Cluster
+from dovetail.model.features import chosen
+from dovetail.model.workload import UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
+from dovetail.slurm.machine import DEVICE
 from dovetail.slurm.records import BLOCK, MOST_RECORD, Stretch, layout_of, of_json, stretches
+from dovetail.slurm.shapes import SHAPES, Amounts, Hints, shapes
+from dovetail.slurm.submit_line import NOTHING, evidence
 from dovetail.units import printable
 
 if TYPE_CHECKING:
     import polars as pl
 
 _T = TypeVar("_T")
+_Resources = tuple[Ints, list[dict[str, int]]]
+"""What each record's text of resources says, as a place in a list."""
+_OF_NODES: Final = ("cpu", "node", "mem")
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
 TEXTS: Final = (
     "JobID", "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS",
-    "Reservation", "Constraints", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
+    "Reservation", "Constraints", "SubmitLine", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit",
+    "Elapsed",
 )  # fmt: skip
 """Fields that are read by their different texts."""
 NUMBERS: Final = (
@@ -43,9 +55,6 @@ LATE: Final = " late"
 """Behind the name of a time: the later choice."""
 SKIPPED: Final = -1
 """A time that no clock showed, as it was put forward."""
-TOLD, INFERRED, UNKNOWN = 0, 1, 2
-"""How well the shape of a job is known (column `shape`)."""
-SHAPES: Final = ("told", "inferred", "unknown")
 _NAMED: Final = {
     "user": "User", "account": "Account", "partition": "Partition", "qos": "QOS", "reservation": "Reservation",
     "feature": "Constraints", "name": "JobName", "ran_on": "NodeList", "reason": "Reason",
@@ -164,8 +173,9 @@ class History:
                 raise InputError(self.path, 0, f"sacct was not asked for {min(missing)}: add it to --format")
             self.parts.append(typed(one, self.zone, self.odd))
 
-    def workload(self, name: str, processors: int = 0) -> tuple[Workload, Understood]:
-        """All of it as a workload: every record is a job, or is set aside with a reason."""
+    def workload(self, name: str, processors: int = 0, cluster: Cluster | None = None) -> tuple[Workload, Understood]:
+        """All of it as a workload: every record is a job, or is set aside with a reason. `cluster`: that of the jobs,
+        if it is known."""
         import polars as pl
 
         if not any(len(part) for part in self.parts):
@@ -179,7 +189,7 @@ class History:
         order = frame.with_columns(key).with_row_index("at")
         last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
         again = len(frame) - len(last)
-        return _Reading(self.path, last.drop("at", key.name), self.odd, again).workload(name, processors)
+        return _Reading(self.path, last.drop("at", key.name), self.odd, again, cluster).workload(name, processors)
 
 
 def _key(frame: pl.DataFrame) -> pl.Series:
@@ -204,6 +214,7 @@ class _Reading:
     frame: pl.DataFrame
     odd: Odd
     again: int
+    cluster: Cluster | None = None
     notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -242,6 +253,7 @@ class _Reading:
             (ran & (start < submit), "started before it was submitted"),
             (left & (end < submit), "left before it was submitted"),
             (cores <= 0, "no processors"),
+            (ran & self._elsewhere(), "ran on nodes that the cluster does not have"),
         ):
             now = wrong & kept
             if now.any():
@@ -265,7 +277,7 @@ class _Reading:
             made["not_before_s"] = np.maximum(held, 0)
         if left.any():
             made["leaves_s"] = np.where(left, end - submit, -1)
-        made |= self._shapes(cores, ran, has, asked, given)
+        made |= self._shapes(cores, has, asked, given)
         self._tell(ran, left, word, limit)
         names = self._names(made, kept)
         made = {key: values[kept] for key, values in made.items()}
@@ -280,8 +292,8 @@ class _Reading:
         if not processors:
             self.notes.append(guessed_size(machine))
         past = Provenance(self.path, self._hash(), len(self.frame), "", tuple(self.steps))
-        shapes = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
-        told = Understood(len(self.frame), self.again, shapes, tuple(self.notes), tuple(self.missing))
+        counts = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
+        told = Understood(len(self.frame), self.again, counts, tuple(self.notes), tuple(self.missing))
         return Workload(name, made, machine, past, aside, {"UnixStartTime": (str(first),)}, names), told
 
     # One field of all records.
@@ -395,40 +407,57 @@ class _Reading:
         found: Mask = pending & np.asarray(twice, bool)
         return found
 
-    def _shapes(
-        self, cores: Ints, ran: Mask, has: Mask, asked: tuple[Ints, list[dict[str, int]]],
-        given: tuple[Ints, list[dict[str, int]]],
-    ) -> dict[str, Column]:  # fmt: skip
-        """What jobs ask of nodes. sacct tells what they got, on how many nodes, not how much on each: on one node that
-        is all; on several an even part where it divides, else single cores that may run anywhere."""
+    def _shapes(self, cores: Ints, has: Mask, asked: _Resources, given: _Resources) -> dict[str, Column]:
+        """What jobs ask of nodes."""
 
-        def both(read: Callable[[dict[str, int]], int]) -> Ints:
-            return np.where(has, self._of(given, read), self._of(asked, read))
+        def amounts(found: _Resources) -> Amounts:
+            devices = self._of(found, lambda one: sum(words.devices(one).values()))
+            cores, nodes, memory = (self._of(found, partial(_amount, name)) for name in _OF_NODES)
+            return Amounts(cores, nodes, memory, devices)
 
-        whole = self._of(self._by_text("Exclusive", lambda text: int(text.upper() in _WHOLE), 0), int) > 0
-        cores = np.where(whole, np.maximum(self._of(asked, lambda one: one.get("cpu", 0)), 1), cores)
-        has = has & ~whole  # what a job with whole nodes was given is all that is there
-        nodes = both(lambda one: one.get("node", 0))
-        wanted = self._of(asked, lambda one: one.get("node", 0))
-        nodes = np.where(nodes > 0, nodes, self._numbers("NNodes", 0))
+        wanted, had = amounts(asked), amounts(given)
         if not {"NNodes", "ReqTRES", "AllocTRES"} & set(self.frame.columns):
             self.missing.append("on how many nodes jobs ran: sacct was not asked for NNodes")
-        untold = nodes <= 0
-        nodes = np.where(untold, cores, nodes)
-        wanted = np.where(wanted > 0, wanted, nodes)
-        even = (nodes == wanted) & (cores % nodes == 0)
-        units = np.where(even, nodes, cores)
-        found: dict[str, Column] = {"units": units, "unit_cores": np.where(even, cores // nodes, 1)}
-        memory = both(lambda one: one.get("mem", 0))
-        if (memory > 0).any():
-            found["unit_memory_mb"] = -(-memory // np.maximum(units, 1) // 1024)
-        devices = both(lambda one: sum(words.devices(one).values()))
-        if (devices > 0).any():
-            found["unit_gpus"] = -(-devices // np.maximum(units, 1))
-        if whole.any():
-            found["exclusive"] = np.where(whole, 1, -1)
-        found["shape"] = np.where(nodes == 1, TOLD, np.where(~untold & (even | (wanted < nodes)), INFERRED, UNKNOWN))
+        count = self._numbers("NNodes", 0)
+        wanted, had = (replace(one, nodes=np.where(one.nodes > 0, one.nodes, count)) for one in (wanted, had))
+        proof = self._by_text("SubmitLine", evidence, NOTHING)
+        whole = self._of(self._by_text("Exclusive", lambda text: int(text.upper() in _WHOLE), 0), int) > 0
+        whole |= self._of(proof, lambda one: int(one.whole)) > 0
+        there = self._of(self._by_text("NodeList", self._cores_of, -1), int)
+        found = shapes(wanted, had, has, cores, Hints(whole, self._of(proof, lambda one: one.nodes), there))
+        if self.cluster is not None and self.cluster.kinds:
+            for name in [one for one in found if one.startswith(UNIT)]:
+                if name.removeprefix(UNIT) not in self.cluster.resources:
+                    del found[name]
+                    self.notes.append(f"{name.removeprefix(UNIT)} of jobs: the cluster counts none")
         return found
+
+    def _elsewhere(self) -> Mask:
+        """Whose nodes have names that the cluster does not know."""
+        if self.cluster is None or not self.cluster.names:
+            return np.zeros(len(self.frame), bool)
+        found: Mask = self._of(self._by_text("NodeList", self._cores_of, 0), int) < 0
+        return found
+
+    def _features(self) -> tuple[Ints, list[str]]:
+        """What jobs ask for by name: features of nodes, and where the cluster knows them types of GPU."""
+
+        def types(text: str) -> str:
+            kinds = [f"{DEVICE}{one}" for one in words.devices(words.tres(text)) if one]
+            return "&".join(one for one in kinds if self.cluster is not None and self.cluster.having(one).any())
+
+        place, texts = self._by_text("Constraints", _constraint, "")
+        other, kinds = self._by_text("ReqTRES", types, "")
+        known, which = np.unique(kinds, return_inverse=True)
+        both = [f"({text})&{kind}" if text and kind else text or kind for text in texts for kind in known.tolist()]
+        return place * len(known) + which[other], both
+
+    def _cores_of(self, text: str) -> int:
+        """All cores of a list of nodes; -1, if they are not all of the cluster."""
+        if self.cluster is None or not self.cluster.names or text in _NO_NAME:
+            return -1
+        nodes = [self.cluster.number.get(name, -1) for name in hosts(text)] or [-1]
+        return -1 if -1 in nodes else int(self.cluster.capacity[self.cluster.kind_of[nodes], 0].sum())
 
     def _names(self, made: dict[str, Column], kept: Mask) -> dict[str, tuple[str, ...]]:
         """Columns of names become numbers; the names of jobs that are kept stand behind them."""
@@ -437,7 +466,7 @@ class _Reading:
             if name not in self.frame.columns:
                 continue
             nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
-            place, texts = self._by_text(name, str, "")
+            place, texts = self._by_text(name, str, "") if column != "feature" else self._features()
             texts = ["" if text in nothing else printable(text, 1000) for text in texts]
             used = np.unique(place[kept])
             known = sorted({texts[at] for at in used.tolist()} - {""})
@@ -482,6 +511,20 @@ _OF_TABLES: Final = (b",", b";", b"\t")
 _WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
 
 
+def _constraint(text: str) -> str:
+    """Features as the model has them: without the counts and brackets that ask for nodes of several kinds."""
+    plain = re.sub(r"[\[\]]|\*\d{1,9}(?::\d{1,9})?", "", text).replace(",", "&")
+    try:
+        chosen(plain, lambda _: np.zeros(1, bool))
+    except SettingError as error:
+        raise ValueError(f"{printable(text, 40)!r} joins no names of features by & and |") from error
+    return plain
+
+
+def _amount(name: str, found: dict[str, int]) -> int:
+    return found.get(name, 0)
+
+
 def jobs(some: Mask) -> str:
     """`1 job`, `2,345 jobs`."""
     many = int(some.sum())
@@ -517,10 +560,10 @@ def _begun(stream: IO[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
 
 
 def read_history(
-    path: str | Path, processors: int = 0, zone: str = "UTC", block: int = BLOCK
+    path: str | Path, processors: int = 0, zone: str = "UTC", block: int = BLOCK, cluster: Cluster | None = None
 ) -> tuple[Workload, Understood]:
     """The workload of a dump: a folder that `sacct.fetch` filled, or a file of what sacct printed, parsable or JSON,
-    packed or not. `block`: bytes that are split at once."""
+    packed or not. `block`: bytes that are split at once. `cluster`: that of the jobs, if it is known."""
     path = Path(path)
     history = History(path.name, zone)
     if path.is_dir():
@@ -538,4 +581,4 @@ def read_history(
                 history.add([of_json(head + b"".join(blocks), str(path))])
             else:
                 history.add(stretches(chain([head], blocks), str(path), block, READ))
-    return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors)
+    return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors, cluster)
