@@ -103,3 +103,12 @@ def test_what_cannot_be_is_one_line(imported: Path, words: tuple[str, ...], said
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert said.lower() in done.stderr.lower()
+
+
+def test_lists_of_nodes_without_end_are_left_out(tmp_path: Path) -> None:
+    log = some_log(3)
+    names = {**log.names, "ran_on": tuple(f"n{at}x[1-900000]" for at in range(30))}
+    write(Workload("wide", log.columns, 128, names=names), tmp_path / "wide.parquet")
+    done = run("history", tmp_path / "wide.parquet")
+    assert "of the nodes" not in done.stdout
+    assert "on which nodes jobs ran" in " ".join(done.stdout.split()), done.stderr

@@ -24,6 +24,7 @@ TABLE = """JobID|User|Submit|Start|End|NCPUS|Timelimit|State|JobName
 103|ann|2026-03-01T08:02:00|Unknown|Unknown|8|30:00|PENDING|later
 """
 HAPPENED = "; MaxProcs: 4\n1 0 10 90 4 -1 -1 4 100 -1 1 1 1 -1 -1 -1 -1 -1\n"
+CONF = "NodeName=c[1-4] CPUs=4 RealMemory=1000\nPartitionName=batch Nodes=ALL\n"
 SITE = 'name = "here"\nbusy_w = 9.5\nidle_w = 3.0\ntariff = 0.02\n[price]\nconstant = 90\n'
 STUDY = """name = "small"
 policies = ["easy", "list-saf"]
@@ -79,6 +80,7 @@ COMMANDS = (
     Command("workload convert log.swf.gz out.swf.zst"),
     Command("workload import jobs.txt --out out.parquet --anonymize --key key"),
     Command("workload import-slurm dump.txt --out out.parquet"),
+    Command("cluster import-slurm slurm.conf --out out.toml"),
     Command("workload generate out.parquet --jobs 40"),
     Command("workload failures out.csv --cluster eurora"),
     Command(f"workload fetch {LOG}", cache=True),
@@ -102,6 +104,7 @@ def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
     texts = {
         "jobs.txt": TABLE,
         "dump.txt": DUMP,
+        "slurm.conf": CONF,
         "happened.swf": HAPPENED,
         "site.toml": SITE,
         "mine.py": MINE,

@@ -53,6 +53,7 @@ def test_times_are_from_the_first_submission_on(tmp_path: Path) -> None:
     assert (log.runtime.tolist(), log.limit.tolist()) == ([10, 100], [300, 300])
     assert log["not_before_s"].tolist() == [0, 30]
     assert log.header["UnixStartTime"] == ("990",)
+    assert log.header["TimeZoneString"] == ("UTC",)
 
 
 def test_who_was_cancelled_before_the_start_leaves(tmp_path: Path) -> None:

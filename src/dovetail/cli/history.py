@@ -24,6 +24,8 @@ ROWS: Final = 12
 """Lines of the table over time."""
 MOST_RANK: Final = 1
 """Columns of a higher rank are only shown if all are asked for."""
+MOST_NODES: Final = 10_000_000
+"""In all lists of nodes together."""
 _ZONE: Final = "TimeZoneString"
 
 
@@ -89,7 +91,8 @@ def _zone(tz: str, jobs: Workload) -> str:
 
 
 def _places(jobs: Workload, nodes: int) -> Places | None:
-    """On which nodes jobs ran, where the log says it: numbers of nodes, or a list of hosts as Slurm writes it."""
+    """On which nodes jobs ran, where the log says it: numbers of nodes, or a list of hosts as Slurm writes it.
+    None: it does not, or in lists that are too long."""
     import numpy as np
 
     from dovetail.io.node_list import hosts
@@ -98,13 +101,15 @@ def _places(jobs: Workload, nodes: int) -> Places | None:
     if not (texts := jobs.names.get("ran_on", ())):
         return None
     number: dict[str, int] = {}
-    lists = list[list[int]]()
+    lists, total = list[list[int]](), 0
     for text in texts:
         try:
             named = text.split() if re.fullmatch(r"[0-9 ]+", text) else hosts(text)
         except ValueError:
             named = ()
         lists.append([number.setdefault(one, len(number)) for one in named])
+        if (total := total + len(named)) > MOST_NODES:
+            return None
     first = np.cumsum([0, *map(len, lists)])
     return Places(first, np.array([one for some in lists for one in some], np.int64), max(nodes, len(number)))
 

@@ -211,7 +211,7 @@ def _not_known(ran: Workload, epoch: int, places: Places | None) -> Iterator[str
     if not (ran.limit > 0).any():
         yield "limits"
     if places is None:
-        yield "on which nodes jobs ran"
+        yield "on which nodes jobs ran, or there are too many to count"
 
 
 # How jobs are parted.

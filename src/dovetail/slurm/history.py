@@ -189,7 +189,9 @@ class History:
         order = frame.with_columns(key).with_row_index("at")
         last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
         again = len(frame) - len(last)
-        return _Reading(self.path, last.drop("at", key.name), self.odd, again, cluster).workload(name, processors)
+        return _Reading(self.path, self.zone, last.drop("at", key.name), self.odd, again, cluster).workload(
+            name, processors
+        )
 
 
 def _key(frame: pl.DataFrame) -> pl.Series:
@@ -211,6 +213,7 @@ class _Reading:
     """Different records, in the order of their submissions, on the way to a workload."""
 
     path: str
+    zone: str
     frame: pl.DataFrame
     odd: Odd
     again: int
@@ -294,7 +297,8 @@ class _Reading:
         past = Provenance(self.path, self._hash(), len(self.frame), "", tuple(self.steps))
         counts = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
         told = Understood(len(self.frame), self.again, counts, tuple(self.notes), tuple(self.missing))
-        return Workload(name, made, machine, past, aside, {"UnixStartTime": (str(first),)}, names), told
+        header = {"UnixStartTime": (str(first),), "TimeZoneString": (self.zone,)}
+        return Workload(name, made, machine, past, aside, header, names), told
 
     # One field of all records.
 
