@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 _T = TypeVar("_T")
+Places: TypeAlias = NDArray[np.int32]
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
 TEXTS: Final = (
     "JobID", "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS",
     "Reservation", "Constraints", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
 )  # fmt: skip
 """Fields that are read by their different texts."""
-NUMBERS: Final = (
-    "JobIDRaw", "NNodes", "ReqNodes", "Restarts", "ReqCPUS", "AllocCPUS", "NCPUS",
-    "AllocNodes", "ElapsedRaw",
-)  # fmt: skip
+NUMBERS: Final = ("JobIDRaw", "NNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ElapsedRaw")
 READ: Final = (*TIMES, *TEXTS, *NUMBERS, "DBIndex")
 AGAIN: Final = 10**10
 """More than any number of a job."""
@@ -120,18 +119,28 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
     for name in (one for one in TIMES if one in frame.columns):
         seconds, made[name + LATE] = _seconds(frame[name], zone)
         made[name] = seconds
-        wrong = seconds.is_null() & ~frame[name].str.to_lowercase().is_in(_NO_TIME) & good
-        odd.add(f"{name} is no time such as 2026-01-31T08:00:00, and no seconds since 1970", int(wrong.sum()),
-                frame[name].filter(wrong)[0] if wrong.any() else "")  # fmt: skip
-        good &= ~wrong
+        if seconds.has_nulls():
+            wrong = seconds.is_null() & ~frame[name].str.to_lowercase().is_in(_NO_TIME) & good
+            odd.add(f"{name} is no time such as 2026-01-31T08:00:00, and no seconds since 1970", int(wrong.sum()),
+                    frame[name].filter(wrong)[0] if wrong.any() else "")  # fmt: skip
+            good &= ~wrong
     made |= {name: frame[name].cast(pl.Int64, strict=False) for name in NUMBERS if name in frame.columns}
     if "DBIndex" in frame.columns:
         made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False)
-    made |= {name: frame[name].cast(pl.Categorical) for name in TEXTS if name in frame.columns and name != "JobID"}
+    made |= {name: _texts(frame[name]) for name in TEXTS if name in frame.columns and name != "JobID"}
     if "JobID" in frame.columns:  # for most jobs it is the raw one: half a million texts less
         made["JobID"] = frame["JobID"].set(frame["JobID"] == raw, None).cast(pl.Categorical)
     found = pl.DataFrame({name: values for name, values in made.items() if values is not None})
     return found if good.all() else found.filter(good)
+
+
+def _texts(given: pl.Series) -> pl.Series:
+    """Texts as categories; often one text is all that a field has."""
+    import polars as pl
+
+    if len(given) and bool((given == given[0]).all()):
+        return given[:1].cast(pl.Categorical).new_from_index(0, len(given))
+    return given.cast(pl.Categorical)
 
 
 def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
@@ -139,7 +148,10 @@ def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
     import polars as pl
 
     plain = texts.cast(pl.Int64, strict=False)
-    plain = plain.set(~plain.is_between(0, MOST_TIME), None)
+    if not plain.is_between(0, MOST_TIME).all():
+        plain = plain.set(~plain.is_between(0, MOST_TIME), None)
+    if not plain.has_nulls():
+        return plain, None
     written = texts.set(plain.is_not_null(), None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
     if written.is_null().all():
         return plain, None
@@ -175,25 +187,42 @@ class History:
         if "Cluster" in frame.columns and len(found := frame["Cluster"].unique()) > 1:
             some = ", ".join(printable(str(one), 40) for one in found.to_list()[:5])
             raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
-        key = _key(frame)
-        order = frame.with_columns(key).with_row_index("at")
-        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
-        again = len(frame) - len(last)
-        return _Reading(self.path, last.drop("at", key.name), self.odd, again).workload(name, processors)
+        places = _different(frame)
+        again = len(frame) - len(places)
+        if again or bool((np.diff(places) < 0).any()):
+            frame = frame[places]
+        return _Reading(self.path, frame, self.odd, again).workload(name, processors)
 
 
-def _key(frame: pl.DataFrame) -> pl.Series:
-    """What tells records apart, as one column: their place in the database, else number and submission. A job that
-    was resized has a record for each size, of which only the start tells."""
+def _different(frame: pl.DataFrame) -> Ints:
+    """Places of the different records, in the order of their submissions; of one that came again, the last.
+
+    What tells them apart is their place in the database, else number and submission. A job that was resized has a
+    record for each size, of which only the start tells."""
     import polars as pl
 
+    def numbers(name: str) -> Ints:
+        return _numbers(frame, name, NEVER)
+
     if "DBIndex" in frame.columns and bool((frame["DBIndex"].fill_null(0) > 0).all()):
-        named = [pl.col("DBIndex"), pl.col("JobIDRaw")]
+        told = [frame["DBIndex"].to_numpy(), numbers("JobIDRaw")]
     else:
-        resized = pl.col("State").cast(pl.String).str.contains("RESIZING")
-        named = [pl.col("JobIDRaw"), pl.col("Submit"), pl.when(resized).then(pl.col("Start"))]
-        named += [pl.col("JobID").cast(pl.String)] if "JobID" in frame.columns else []
-    return frame.select(pl.struct(*(one.alias(f"{at}") for at, one in enumerate(named))).alias("key")).to_series()
+        resized = frame["State"].cast(pl.String).str.contains("RESIZING").fill_null(value=False).to_numpy()
+        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER)]
+        if "JobID" in frame.columns:
+            told.append(frame["JobID"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy())
+    order = np.lexsort(told)
+    same = np.all([np.diff(values[order]) == 0 for values in told], axis=0)
+    last = order[np.append(~same, True)]
+    ordered: Ints = last[np.lexsort([numbers(name)[last] for name in ("End", "Start", "JobIDRaw", "Submit")])]
+    return ordered
+
+
+def _numbers(frame: pl.DataFrame, name: str, otherwise: int) -> Ints:
+    """A field of all records, if it is there."""
+    if name not in frame.columns:
+        return np.full(len(frame), otherwise)
+    return np.asarray(frame[name].fill_null(otherwise).to_numpy(), np.int64)
 
 
 @dataclass
@@ -268,7 +297,8 @@ class _Reading:
         made |= self._shapes(cores, ran, has, asked, given)
         self._tell(ran, left, word, limit)
         names = self._names(made, kept)
-        made = {key: values[kept] for key, values in made.items()}
+        if not kept.all():
+            made = {key: values[kept] for key, values in made.items()}
         if len(ids := made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
             rule = "a Slurm with PrivateData shows users no jobs but their own"
             self.notes.append(f"all {len(ids):,} jobs are of one user: {rule}")
@@ -309,20 +339,18 @@ class _Reading:
         return self._numbers(name, NEVER)
 
     def _numbers(self, name: str, otherwise: int) -> Ints:
-        if name not in self.frame.columns:
-            return np.full(len(self.frame), otherwise)
-        return np.asarray(self.frame[name].fill_null(otherwise).to_numpy(), np.int64)
+        return _numbers(self.frame, name, otherwise)
 
-    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Ints, list[_T]]:
+    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Places, list[_T]]:
         """What each record's text of a field is: a place in a list of what the different texts say."""
         if name not in self.frame.columns:
-            return np.zeros(len(self.frame), np.int64), [otherwise]
+            return np.zeros(len(self.frame), np.int32), [otherwise]
         import polars as pl
 
         column = self.frame[name]
         different = column.unique().drop_nulls()
         codes = different.to_physical().to_numpy()
-        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int64)
+        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int32)
         place[codes] = np.arange(len(codes))
         made, wrong = list[_T](), list[str]()
         for text in different.cast(pl.String).to_list():
@@ -337,9 +365,9 @@ class _Reading:
         made.append(otherwise)
         physical = column.to_physical().fill_null(int(codes[0]) if len(codes) else 0).to_numpy()
         found = place[physical]
-        return np.where(column.is_null().to_numpy(), len(codes), found), made
+        return np.where(column.is_null().to_numpy(), np.int32(len(codes)), found), made
 
-    def _of(self, found: tuple[Ints, list[_T]], read: Callable[[_T], int]) -> Ints:
+    def _of(self, found: tuple[Places, list[_T]], read: Callable[[_T], int]) -> Ints:
         return np.array([read(one) for one in found[1]], np.int64)[found[0]]
 
     def _suspended(self) -> Ints:
@@ -396,8 +424,8 @@ class _Reading:
         return found
 
     def _shapes(
-        self, cores: Ints, ran: Mask, has: Mask, asked: tuple[Ints, list[dict[str, int]]],
-        given: tuple[Ints, list[dict[str, int]]],
+        self, cores: Ints, ran: Mask, has: Mask, asked: tuple[Places, list[dict[str, int]]],
+        given: tuple[Places, list[dict[str, int]]],
     ) -> dict[str, Column]:  # fmt: skip
         """What jobs ask of nodes. sacct tells what they got, on how many nodes, not how much on each: on one node that
         is all; on several an even part where it divides, else single cores that may run anywhere."""
@@ -439,8 +467,8 @@ class _Reading:
             nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
             place, texts = self._by_text(name, str, "")
             texts = ["" if text in nothing else printable(text, 1000) for text in texts]
-            used = np.unique(place[kept])
-            known = sorted({texts[at] for at in used.tolist()} - {""})
+            used = np.bincount(place[kept], minlength=len(texts)) > 0
+            known = sorted({text for text, there in zip(texts, used.tolist(), strict=True) if there} - {""})
             number = {text: at for at, text in enumerate(known)}
             if known:
                 made[column] = np.array([number.get(text, -1) for text in texts], np.int64)[place]
