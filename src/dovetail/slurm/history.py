@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -18,6 +19,7 @@ from dovetail.io.local_times import TWICE, both_hours, which_hour
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
 from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
+from dovetail.kernels.swf import MOST_PROCESSORS, MOST_SECONDS
 from dovetail.model.workload import Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
 from dovetail.slurm.records import BLOCK, MOST_RECORD, Stretch, layout_of, of_json, stretches
@@ -51,10 +53,8 @@ _NAMED: Final = {
 }  # fmt: skip
 """Columns of a workload by the field that has their names."""
 _NO_TIME: Final = ("unknown", "none", "")
-MOST_TIME: Final = 10**11
-"""Seconds since 1970, and of a duration: three thousand years."""
-MOST_LIMIT: Final = 10**10
-"""A limit of more seconds is none."""
+MOST_TIME: Final = MOST_SECONDS
+"""Seconds since 1970, and of a duration: what a log may hold."""
 MANY: Final = 100
 """Jobs of a cluster that are hardly all of one user."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
@@ -108,8 +108,9 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
     odd.add("a wrong number of fields", len(stretch.broken))
     shown = frame["JobID"] if "JobID" in frame.columns else frame["JobIDRaw"]
     steps = shown.str.contains(".", literal=True)
-    odd.add("steps of jobs", int(steps.sum()))
-    if steps.any():
+    if steps.any():  # or a list of tasks that Slurm cut: 3_[1,3,...
+        steps &= shown.str.contains(r"^[^\[.]*(\[[^\]]*\])?\.")
+        odd.add("steps of jobs", int(steps.sum()))
         frame = frame.filter(~steps)
     raw = frame["JobIDRaw"] if "JobIDRaw" in frame.columns else frame["JobID"].str.extract(r"^(\d+)", 1)
     number = raw.cast(pl.Int64, strict=False)
@@ -157,6 +158,7 @@ def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
         return plain, None
     early, late = both_hours(written, zone)
     skipped = written.is_not_null() & early.is_null()
+    early, late = (one.set(~one.is_between(0, MOST_TIME), None) for one in (early, late))
     return plain.fill_null(early).set(skipped, SKIPPED), plain.fill_null(late).set(skipped, SKIPPED)
 
 
@@ -271,6 +273,7 @@ class _Reading:
             (ran & (start < submit), "started before it was submitted"),
             (left & (end < submit), "left before it was submitted"),
             (cores <= 0, "no processors"),
+            (cores > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} processors"),
         ):
             now = wrong & kept
             if now.any():
@@ -326,7 +329,7 @@ class _Reading:
             self.steps.append(Step(TWICE, changed=repeated))
         lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
         lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
-        lasted = np.where(lasted >= 0, lasted + self._suspended(), -1)
+        lasted = np.where(lasted >= 0, lasted + self._suspended, -1)
         start, end = which_hour(submit, start, end, late[2], late[3], lasted)
         return submit, np.where(eligible < submit, late[1], eligible), start, end
 
@@ -370,6 +373,7 @@ class _Reading:
     def _of(self, found: tuple[Places, list[_T]], read: Callable[[_T], int]) -> Ints:
         return np.array([read(one) for one in found[1]], np.int64)[found[0]]
 
+    @cached_property
     def _suspended(self) -> Ints:
         return np.maximum(self._of(self._by_text("Suspended", _suspended_s, 0), int), 0)
 
@@ -397,7 +401,7 @@ class _Reading:
         else:
             self.missing.append(NO_LIMITS)
             return np.full(len(self.frame), -1)
-        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_LIMIT else -1)
+        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_TIME else -1)
 
     def _different(self, ids: Ints, kept: Mask) -> Ints:
         """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
@@ -442,17 +446,17 @@ class _Reading:
         if not {"NNodes", "ReqTRES", "AllocTRES"} & set(self.frame.columns):
             self.missing.append("on how many nodes jobs ran: sacct was not asked for NNodes")
         untold = nodes <= 0
-        nodes = np.where(untold, cores, nodes)
+        nodes = np.where(untold, np.maximum(cores, 1), nodes)
         wanted = np.where(wanted > 0, wanted, nodes)
         even = (nodes == wanted) & (cores % nodes == 0)
         units = np.where(even, nodes, cores)
         found: dict[str, Column] = {"units": units, "unit_cores": np.where(even, cores // nodes, 1)}
         memory = both(lambda one: one.get("mem", 0))
         if (memory > 0).any():
-            found["unit_memory_mb"] = -(-memory // np.maximum(units, 1) // 1024)
+            found["unit_memory_mb"] = np.minimum(-(-memory // np.maximum(units, 1) // 1024), MOST_PROCESSORS)
         devices = both(lambda one: sum(words.devices(one).values()))
         if (devices > 0).any():
-            found["unit_gpus"] = -(-devices // np.maximum(units, 1))
+            found["unit_gpus"] = np.minimum(-(-devices // np.maximum(units, 1)), MOST_PROCESSORS)
         if whole.any():
             found["exclusive"] = np.where(whole, 1, -1)
         found["shape"] = np.where(nodes == 1, TOLD, np.where(~untold & (even | (wanted < nodes)), INFERRED, UNKNOWN))
@@ -478,7 +482,7 @@ class _Reading:
     # What is said beside the workload.
 
     def _tell(self, ran: Mask, left: Mask, word: Ints, limit: Ints) -> None:
-        suspended = self._suspended()
+        suspended = self._suspended
         timeout = word == _CODES["TIMEOUT"]
         requeued = word == _CODES["REQUEUED"]
         for some, text in (
