@@ -39,5 +39,7 @@ def parse_duration(text: str) -> int:
 
 def printable(text: str, most: int = 200) -> str:
     """Foreign text made safe for a terminal or a log: control characters out, length capped."""
+    if len(text) <= most and text.isprintable():
+        return text
     clean = "".join(c if c.isprintable() else "�" for c in text[: most + 1])
     return clean if len(clean) <= most else clean[: most - 1] + "…"

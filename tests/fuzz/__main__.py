@@ -22,7 +22,7 @@ from pathlib import Path
 
 from tests.fuzz.common import Tally
 
-READERS = ("swf", "csv", "table", "parquet", "toml", "hours")
+READERS = ("swf", "csv", "table", "parquet", "toml", "hours", "slurm")
 MOST_SECONDS = 5.0
 """CPU time that one file may take with its check; most take a tenth of a second."""
 MOST_MEMORY = 4 << 30

@@ -11,6 +11,9 @@ from dovetail.errors import InputError
 from dovetail.io.write import write
 from dovetail.model.workload import Workload
 from dovetail.slurm.history import AGAIN, Understood, is_history, read_history
+from dovetail.slurm.records import FIELDS
+from tests.slurm.trap_records import AGAIN as AGAIN_FATE
+from tests.slurm.trap_records import KEPT, LEFT_OUT, dump, encoded, records
 
 HEAD = "JobID|JobIDRaw|Submit|Eligible|Start|End|State|TimelimitRaw|ReqTRES|AllocTRES|NodeList|User|Suspended|JobName|"
 RECORDED = Path(__file__).parent / "recorded"
@@ -98,8 +101,8 @@ def test_each_run_of_a_job_whose_nodes_failed_is_a_job(tmp_path: Path) -> None:
     runs = [(1000, 1000, 1030, "NODE_FAIL"), (1030, 1100, 1200, "NODE_FAIL"), (1200, 1300, 1400, "COMPLETED")]
     rows = [record("9", 9, *run) for run in runs]
     indexed = [f"{at}|{record('9', 9, 1000, *run[1:])}" for at, run in enumerate(runs, 1)]
-    for head, records in ((HEAD, rows), (f"DBIndex|{HEAD}", indexed)):
-        log, told = read(tmp_path, *records, *records[:2], head=head)
+    for head, each in ((HEAD, rows), (f"DBIndex|{HEAD}", indexed)):
+        log, told = read(tmp_path, *each, *each[:2], head=head)
         assert log["id"].tolist() == [9, 9 + AGAIN, 9 + 2 * AGAIN]
         assert log.runtime.tolist() == [30, 100, 100]
         assert log["status"].tolist() == [0, 0, 1]
@@ -306,3 +309,21 @@ def test_why_recorded_jobs_waited(form: str) -> None:
     log, _ = read_history(RECORDED / f"26.05.{form}.xz")
     many = Counter(log.called("reason", number) for number in log["reason"].tolist())
     assert many == {"": 160, "JobArrayTaskLimit": 26, "BeginTime": 10, "Dependency": 5, "JobHeldUser": 5}
+
+
+def test_every_trap(tmp_path: Path) -> None:
+    """Each record of a dump by hand is kept, set aside, left out, or the same once more, as it is written there."""
+    made = records()
+    rows = [[encoded(fields[name]) for name in FIELDS] for fields, _ in made]
+    rows[1:1] = [rows[0][:-3], [*rows[0], b"more"]]  # left out, too
+    (tmp_path / "dump.txt").write_bytes(dump([[name.encode() for name in FIELDS], *rows], b"~7e1~", True))
+    log, told = read_history(tmp_path / "dump.txt", zone="Europe/Berlin")
+    fates = Counter(fate for _, fate in made)
+    assert (len(log), told.again) == (fates.pop(KEPT), fates.pop(AGAIN_FATE))
+    left_out = sum(step.removed for step in log.provenance.steps if step.name.startswith("records left out"))
+    assert left_out == fates.pop(LEFT_OUT) + 2
+    assert log.set_aside.counts() == fates
+    assert told.records == log.provenance.lines == len(log) + len(log.set_aside)
+    shown = [text for texts in log.names.values() for text in texts]
+    assert all(text.isprintable() for text in (*shown, *told.notes, *told.missing))
+    assert set(shown) >= {"a|b", "two�lines", "�[31mred�[0m", "�gnp.exe"}

@@ -183,3 +183,20 @@ def test_fields_that_are_not_wanted_are_counted_all_the_same() -> None:
 def test_odd_json_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="sacct --json"):
         of_json(text.encode(), "dump.json")
+
+
+@pytest.mark.parametrize("name", ["x", "~", "~~", "\n", "\n~~x", "~5f~", "~5f", "5f~", "~~\n~5f~~~"])
+def test_lines_that_look_like_records(name: str) -> None:
+    """What stands between delimiters, behind the last one, or makes up for a delimiter that is missing: all the same to
+    both ways."""
+    row = ["1", "5", "FAILED", "eve", name]
+    for rows in ([row], [row, row], [row[:-1], [*row, name]], [[*row[:2], name, *row[3:]], row]):
+        data = dump(rows, "~5f~", True)
+        for text in (data, data + b"x\n", data.replace(b"~5f~\n", b"~5f~x\n", 2), data[:-2] + b"\n", data + data[-40:]):
+            layout = layout_of(text)
+            if layout is None or not text.endswith(layout.end):
+                continue
+            slow, _, left = slowly(text.partition(b"\n")[2], layout, 0)
+            made = list(stretches(iter([text]), "dump"))
+            assert rows_of(made) == rows_of([slow])
+            assert sum(len(one.broken) for one in made) == len(slow.broken) + bool(left)

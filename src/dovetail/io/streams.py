@@ -41,11 +41,9 @@ class _Counted(io.RawIOBase):
         return True
 
     def readinto(self, target: WriteableBuffer) -> int:
-        view = memoryview(target)
-        data = self.inner.read(len(view))
-        view[: len(data)] = data
-        self.count += len(data)
-        return len(data)
+        many: int = self.inner.readinto(target)  # type: ignore[attr-defined]
+        self.count += many
+        return many
 
 
 def _plain(raw: IO[bytes]) -> Iterator[bytes]:

@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeVar
+from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError, SettingError
@@ -20,6 +21,7 @@ from dovetail.io.node_list import hosts
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
 from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
+from dovetail.kernels.swf import MOST_PROCESSORS, MOST_SECONDS
 from dovetail.model.cluster import Cluster
 from dovetail.model.features import chosen
 from dovetail.model.workload import UNIT, Column, Provenance, SetAside, Step, Workload
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 _T = TypeVar("_T")
-_Resources = tuple[Ints, list[dict[str, int]]]
+Places: TypeAlias = NDArray[np.int32]
+_Resources: TypeAlias = tuple[Places, list[dict[str, int]]]
 """What each record's text of resources says, as a place in a list."""
 _OF_NODES: Final = ("cpu", "node", "mem")
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
@@ -44,10 +47,7 @@ TEXTS: Final = (
     "Elapsed",
 )  # fmt: skip
 """Fields that are read by their different texts."""
-NUMBERS: Final = (
-    "JobIDRaw", "NNodes", "ReqNodes", "Restarts", "ReqCPUS", "AllocCPUS", "NCPUS",
-    "AllocNodes", "ElapsedRaw",
-)  # fmt: skip
+NUMBERS: Final = ("JobIDRaw", "NNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ElapsedRaw")
 READ: Final = (*TIMES, *TEXTS, *NUMBERS, "DBIndex")
 AGAIN: Final = 10**10
 """More than any number of a job."""
@@ -61,10 +61,8 @@ _NAMED: Final = {
 }  # fmt: skip
 """Columns of a workload by the field that has their names."""
 _NO_TIME: Final = ("unknown", "none", "")
-MOST_TIME: Final = 10**11
-"""Seconds since 1970, and of a duration: three thousand years."""
-MOST_LIMIT: Final = 10**10
-"""A limit of more seconds is none."""
+MOST_TIME: Final = MOST_SECONDS
+"""Seconds since 1970, and of a duration: what a log may hold."""
 MANY: Final = 100
 """Jobs of a cluster that are hardly all of one user."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
@@ -118,8 +116,9 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
     odd.add("a wrong number of fields", len(stretch.broken))
     shown = frame["JobID"] if "JobID" in frame.columns else frame["JobIDRaw"]
     steps = shown.str.contains(".", literal=True)
-    odd.add("steps of jobs", int(steps.sum()))
-    if steps.any():
+    if steps.any():  # or a list of tasks that Slurm cut: 3_[1,3,...
+        steps &= shown.str.contains(r"^[^\[.]*(\[[^\]]*\])?\.")
+        odd.add("steps of jobs", int(steps.sum()))
         frame = frame.filter(~steps)
     raw = frame["JobIDRaw"] if "JobIDRaw" in frame.columns else frame["JobID"].str.extract(r"^(\d+)", 1)
     number = raw.cast(pl.Int64, strict=False)
@@ -129,18 +128,28 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
     for name in (one for one in TIMES if one in frame.columns):
         seconds, made[name + LATE] = _seconds(frame[name], zone)
         made[name] = seconds
-        wrong = seconds.is_null() & ~frame[name].str.to_lowercase().is_in(_NO_TIME) & good
-        odd.add(f"{name} is no time such as 2026-01-31T08:00:00, and no seconds since 1970", int(wrong.sum()),
-                frame[name].filter(wrong)[0] if wrong.any() else "")  # fmt: skip
-        good &= ~wrong
+        if seconds.has_nulls():
+            wrong = seconds.is_null() & ~frame[name].str.to_lowercase().is_in(_NO_TIME) & good
+            odd.add(f"{name} is no time such as 2026-01-31T08:00:00, and no seconds since 1970", int(wrong.sum()),
+                    frame[name].filter(wrong)[0] if wrong.any() else "")  # fmt: skip
+            good &= ~wrong
     made |= {name: frame[name].cast(pl.Int64, strict=False) for name in NUMBERS if name in frame.columns}
     if "DBIndex" in frame.columns:
         made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False)
-    made |= {name: frame[name].cast(pl.Categorical) for name in TEXTS if name in frame.columns and name != "JobID"}
+    made |= {name: _texts(frame[name]) for name in TEXTS if name in frame.columns and name != "JobID"}
     if "JobID" in frame.columns:  # for most jobs it is the raw one: half a million texts less
         made["JobID"] = frame["JobID"].set(frame["JobID"] == raw, None).cast(pl.Categorical)
     found = pl.DataFrame({name: values for name, values in made.items() if values is not None})
     return found if good.all() else found.filter(good)
+
+
+def _texts(given: pl.Series) -> pl.Series:
+    """Texts as categories; often one text is all that a field has."""
+    import polars as pl
+
+    if len(given) and bool((given == given[0]).all()):
+        return given[:1].cast(pl.Categorical).new_from_index(0, len(given))
+    return given.cast(pl.Categorical)
 
 
 def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
@@ -148,12 +157,16 @@ def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
     import polars as pl
 
     plain = texts.cast(pl.Int64, strict=False)
-    plain = plain.set(~plain.is_between(0, MOST_TIME), None)
+    if not plain.is_between(0, MOST_TIME).all():
+        plain = plain.set(~plain.is_between(0, MOST_TIME), None)
+    if not plain.has_nulls():
+        return plain, None
     written = texts.set(plain.is_not_null(), None).str.to_datetime(_WRITTEN, strict=False, time_unit="ms")
     if written.is_null().all():
         return plain, None
     early, late = both_hours(written, zone)
     skipped = written.is_not_null() & early.is_null()
+    early, late = (one.set(~one.is_between(0, MOST_TIME), None) for one in (early, late))
     return plain.fill_null(early).set(skipped, SKIPPED), plain.fill_null(late).set(skipped, SKIPPED)
 
 
@@ -185,27 +198,42 @@ class History:
         if "Cluster" in frame.columns and len(found := frame["Cluster"].unique()) > 1:
             some = ", ".join(printable(str(one), 40) for one in found.to_list()[:5])
             raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
-        key = _key(frame)
-        order = frame.with_columns(key).with_row_index("at")
-        last = order.unique(key.name, keep="last").sort(["Submit", "JobIDRaw", "Start", "at"], nulls_last=True)
-        again = len(frame) - len(last)
-        return _Reading(self.path, self.zone, last.drop("at", key.name), self.odd, again, cluster).workload(
-            name, processors
-        )
+        places = _different(frame)
+        again = len(frame) - len(places)
+        if again or bool((np.diff(places) < 0).any()):
+            frame = frame[places]
+        return _Reading(self.path, self.zone, frame, self.odd, again, cluster).workload(name, processors)
 
 
-def _key(frame: pl.DataFrame) -> pl.Series:
-    """What tells records apart, as one column: their place in the database, else number and submission. A job that
-    was resized has a record for each size, of which only the start tells."""
+def _different(frame: pl.DataFrame) -> Ints:
+    """Places of the different records, in the order of their submissions; of one that came again, the last.
+
+    What tells them apart is their place in the database, else number and submission. A job that was resized has a
+    record for each size, of which only the start tells."""
     import polars as pl
 
+    def numbers(name: str) -> Ints:
+        return _numbers(frame, name, NEVER)
+
     if "DBIndex" in frame.columns and bool((frame["DBIndex"].fill_null(0) > 0).all()):
-        named = [pl.col("DBIndex"), pl.col("JobIDRaw")]
+        told = [frame["DBIndex"].to_numpy(), numbers("JobIDRaw")]
     else:
-        resized = pl.col("State").cast(pl.String).str.contains("RESIZING")
-        named = [pl.col("JobIDRaw"), pl.col("Submit"), pl.when(resized).then(pl.col("Start"))]
-        named += [pl.col("JobID").cast(pl.String)] if "JobID" in frame.columns else []
-    return frame.select(pl.struct(*(one.alias(f"{at}") for at, one in enumerate(named))).alias("key")).to_series()
+        resized = frame["State"].cast(pl.String).str.contains("RESIZING").fill_null(value=False).to_numpy()
+        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER)]
+        if "JobID" in frame.columns:
+            told.append(frame["JobID"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy())
+    order = np.lexsort(told)
+    same = np.all([np.diff(values[order]) == 0 for values in told], axis=0)
+    last = order[np.append(~same, True)]
+    ordered: Ints = last[np.lexsort([numbers(name)[last] for name in ("End", "Start", "JobIDRaw", "Submit")])]
+    return ordered
+
+
+def _numbers(frame: pl.DataFrame, name: str, otherwise: int) -> Ints:
+    """A field of all records, if it is there."""
+    if name not in frame.columns:
+        return np.full(len(frame), otherwise)
+    return np.asarray(frame[name].fill_null(otherwise).to_numpy(), np.int64)
 
 
 @dataclass
@@ -257,6 +285,7 @@ class _Reading:
             (left & (end < submit), "left before it was submitted"),
             (cores <= 0, "no processors"),
             (ran & self._elsewhere(), "ran on nodes that the cluster does not have"),
+            (cores > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} processors"),
         ):
             now = wrong & kept
             if now.any():
@@ -283,7 +312,8 @@ class _Reading:
         made |= self._shapes(cores, has, asked, given)
         self._tell(ran, left, word, limit)
         names = self._names(made, kept)
-        made = {key: values[kept] for key, values in made.items()}
+        if not kept.all():
+            made = {key: values[kept] for key, values in made.items()}
         if len(ids := made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
             rule = "a Slurm with PrivateData shows users no jobs but their own"
             self.notes.append(f"all {len(ids):,} jobs are of one user: {rule}")
@@ -312,7 +342,7 @@ class _Reading:
             self.steps.append(Step(TWICE, changed=repeated))
         lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
         lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
-        lasted = np.where(lasted >= 0, lasted + self._suspended(), -1)
+        lasted = np.where(lasted >= 0, lasted + self._suspended, -1)
         start, end = which_hour(submit, start, end, late[2], late[3], lasted)
         return submit, np.where(eligible < submit, late[1], eligible), start, end
 
@@ -325,20 +355,18 @@ class _Reading:
         return self._numbers(name, NEVER)
 
     def _numbers(self, name: str, otherwise: int) -> Ints:
-        if name not in self.frame.columns:
-            return np.full(len(self.frame), otherwise)
-        return np.asarray(self.frame[name].fill_null(otherwise).to_numpy(), np.int64)
+        return _numbers(self.frame, name, otherwise)
 
-    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Ints, list[_T]]:
+    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Places, list[_T]]:
         """What each record's text of a field is: a place in a list of what the different texts say."""
         if name not in self.frame.columns:
-            return np.zeros(len(self.frame), np.int64), [otherwise]
+            return np.zeros(len(self.frame), np.int32), [otherwise]
         import polars as pl
 
         column = self.frame[name]
         different = column.unique().drop_nulls()
         codes = different.to_physical().to_numpy()
-        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int64)
+        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int32)
         place[codes] = np.arange(len(codes))
         made, wrong = list[_T](), list[str]()
         for text in different.cast(pl.String).to_list():
@@ -353,11 +381,12 @@ class _Reading:
         made.append(otherwise)
         physical = column.to_physical().fill_null(int(codes[0]) if len(codes) else 0).to_numpy()
         found = place[physical]
-        return np.where(column.is_null().to_numpy(), len(codes), found), made
+        return np.where(column.is_null().to_numpy(), np.int32(len(codes)), found), made
 
-    def _of(self, found: tuple[Ints, list[_T]], read: Callable[[_T], int]) -> Ints:
+    def _of(self, found: tuple[Places, list[_T]], read: Callable[[_T], int]) -> Ints:
         return np.array([read(one) for one in found[1]], np.int64)[found[0]]
 
+    @cached_property
     def _suspended(self) -> Ints:
         return np.maximum(self._of(self._by_text("Suspended", _suspended_s, 0), int), 0)
 
@@ -385,7 +414,7 @@ class _Reading:
         else:
             self.missing.append(NO_LIMITS)
             return np.full(len(self.frame), -1)
-        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_LIMIT else -1)
+        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_TIME else -1)
 
     def _different(self, ids: Ints, kept: Mask) -> Ints:
         """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
@@ -454,7 +483,7 @@ class _Reading:
         other, kinds = self._by_text("ReqTRES", types, "")
         known, which = np.unique(kinds, return_inverse=True)
         both = [f"({text})&{kind}" if text and kind else text or kind for text in texts for kind in known.tolist()]
-        return place * len(known) + which[other], both
+        return place.astype(np.int64) * len(known) + which[other], both
 
     def _cores_of(self, text: str) -> int:
         """All cores of a list of nodes; -1, if they are not all of the cluster."""
@@ -472,8 +501,8 @@ class _Reading:
             nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
             place, texts = self._by_text(name, str, "") if column != "feature" else self._features()
             texts = ["" if text in nothing else printable(text, 1000) for text in texts]
-            used = np.unique(place[kept])
-            known = sorted({texts[at] for at in used.tolist()} - {""})
+            used = np.bincount(place[kept], minlength=len(texts)) > 0
+            known = sorted({text for text, there in zip(texts, used.tolist(), strict=True) if there} - {""})
             number = {text: at for at, text in enumerate(known)}
             if known:
                 made[column] = np.array([number.get(text, -1) for text in texts], np.int64)[place]
@@ -483,7 +512,7 @@ class _Reading:
     # What is said beside the workload.
 
     def _tell(self, ran: Mask, left: Mask, word: Ints, limit: Ints) -> None:
-        suspended = self._suspended()
+        suspended = self._suspended
         timeout = word == _CODES["TIMEOUT"]
         requeued = word == _CODES["REQUEUED"]
         for some, text in (

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 
 from dovetail.arrays import Ints, Mask
+from dovetail.kernels.swf import MOST_PROCESSORS
 from dovetail.model.workload import Column
 
 TOLD, INFERRED, UNKNOWN = 0, 1, 2
@@ -64,9 +65,9 @@ def shapes(asked: Amounts, given: Amounts, has: Mask, cores: Ints, hints: Hints)
         "unit_cores": each,
     }
     if (memory > 0).any():
-        found["unit_memory_mb"] = -(-memory // units // 1024)
+        found["unit_memory_mb"] = np.minimum(-(-memory // units // 1024), MOST_PROCESSORS)
     if (devices > 0).any():
-        found["unit_gpus"] = -(-devices // units)
+        found["unit_gpus"] = np.minimum(-(-devices // units), MOST_PROCESSORS)
     if whole.any():
         found["exclusive"] = np.where(whole, 1, -1)
     one = (nodes == 1) & ~(found_whole & ~hints.whole)
