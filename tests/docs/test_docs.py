@@ -85,7 +85,8 @@ def commands(block: Block) -> list[tuple[list[str], str]]:
 
 def tidy(output: str, but_cpu: bool) -> list[str]:
     """Lines without blanks at their ends and without what only a first run says; perhaps without the last column."""
-    lines = [line.rstrip() for line in output.strip("\n ").splitlines() if not line.startswith("Compiling")]
+    lines = [line.rstrip() for line in output.splitlines() if not line.startswith("Compiling")]
+    lines = "\n".join(lines).strip("\n").splitlines()
     return [re.sub(r"%\s+\d+\.\d\d$", "%", line) if but_cpu else line for line in lines]
 
 

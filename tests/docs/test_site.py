@@ -37,7 +37,7 @@ def test_a_tutorial_is_short_and_runs(page: Path) -> None:
 
 
 def test_there_are_three_tutorials() -> None:
-    assert [page.stem for page in TUTORIALS] == ["first-policy", "notebook", "own-log"]
+    assert [page.stem for page in TUTORIALS] == ["first-policy", "notebook", "own-log", "slurm"]
 
 
 def test_the_reference_has_every_name() -> None:
