@@ -185,18 +185,25 @@ def test_odd_json_is_refused(text: str) -> None:
         of_json(text.encode(), "dump.json")
 
 
-@pytest.mark.parametrize("name", ["x", "~", "~~", "\n", "\n~~x", "~5f~", "~5f", "5f~", "~~\n~5f~~~"])
-def test_lines_that_look_like_records(name: str) -> None:
-    """What stands between delimiters, behind the last one, or makes up for a delimiter that is missing: all the same to
-    both ways."""
-    row = ["1", "5", "FAILED", "eve", name]
-    for rows in ([row], [row, row], [row[:-1], [*row, name]], [[*row[:2], name, *row[3:]], row]):
-        data = dump(rows, "~5f~", True)
-        for text in (data, data + b"x\n", data.replace(b"~5f~\n", b"~5f~x\n", 2), data[:-2] + b"\n", data + data[-40:]):
-            layout = layout_of(text)
-            if layout is None or not text.endswith(layout.end):
-                continue
-            slow, _, left = slowly(text.partition(b"\n")[2], layout, 0)
-            made = list(stretches(iter([text]), "dump"))
+@pytest.mark.parametrize(("delimiter", "closed"), [("~5f~", True), ("~5f~", False), ("|", True), ("|", False)])
+@pytest.mark.parametrize("name", ["x", "~", "~~", "\n", "\n~~x", "~5f~", "5f~", "\n~~~~~~~~", "|", "\n||||"])
+def test_lines_that_look_like_records(name: str, delimiter: str, closed: bool) -> None:
+    """What stands between delimiters, behind the last one, or makes up for one that is missing: the same to both ways.
+    Who does not know the delimiter makes no record."""
+    row = ["1", "5", "FAILED", "eve", "run"]
+    for some in (
+        [[*row[:4], name]], [[*row[:3], "x~~", name], row], [row[:-1], [*row, name]], [row, [*row, name], row[:-1]],
+        [[*row[:2], name, *row[3:]], row], [[*row, name] if closed else row, row],
+    ):  # fmt: skip
+        head, body = dump([], delimiter, closed), dump(some, delimiter, closed).partition(b"\n")[2]
+        end = delimiter.encode() * closed + b"\n"
+        for text in (body, body.replace(end, end[:-1] + b"y\n", 1)):
+            layout = layout_of(head)
+            assert layout is not None
+            slow, _, left = slowly(text.removesuffix(end) + end, layout, 0)
+            made = list(stretches(iter([head + text]), "dump"))
+            few = list(stretches(iter([head + text]), "dump", only=FIVE[1:2]))
             assert rows_of(made) == rows_of([slow])
+            assert [one.frame["Submit"].to_list() for one in few] == [one.frame["Submit"].to_list() for one in made]
             assert sum(len(one.broken) for one in made) == len(slow.broken) + bool(left)
+            assert delimiter in name or len(rows_of(made)) <= len(some)
