@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import dovetail as dt
 from dovetail.engine.replay import replay
 from dovetail.errors import InputError, SettingError
 from dovetail.io.clusters import cluster_named
 from dovetail.metrics import summarize
+from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.reports.page import write
 from dovetail.studies.cases import content
@@ -120,3 +124,21 @@ def test_a_policy_that_cannot_run_on_nodes_is_refused_before_anything_runs(tmp_p
         prepared(path, Store(tmp_path / "store"))
     left_out = STUDY.replace("greedy-saf", "cp-af") + '\n[[exclude]]\ntrace = "made"\npolicy = "cp-af"\n'
     assert len(prepared(placed(tmp_path, left_out), Store(tmp_path / "store"))) == 14
+
+
+def test_nodes_with_names_come_back_and_say_what_happened(tmp_path: Path) -> None:
+    """Whose names matter to `recorded`: a run of it knows them."""
+    (tmp_path / "named.toml").write_text('[[nodes]]\nkind = "c"\ncount = 2\nhosts = "c[1-2]"\ncores = 4\n')
+    cluster = cluster_named(str(tmp_path / "named.toml"))
+    assert cluster_of(8, nodes_text(cluster)) == cluster
+    assert "hosts" not in nodes_text(replace(cluster, names=()))
+    made = {name: np.array([1]) for name in ("id", "line", "runtime", "limit", "size")} | {"submit": np.array([0])}
+    log = Workload("log", made | {"wait": np.array([0]), "ran_on": np.array([0])}, 8, names={"ran_on": ("c2",)})
+    dt.write(log, tmp_path / "log.parquet")
+    study = 'name = "s"\npolicies = ["recorded"]\n[[traces]]\npath = "log.parquet"\ncluster = "named.toml"\n'
+    (tmp_path / "study.toml").write_text(study)
+    store, tasks = ran(tmp_path, study)
+    schedule = store.schedule(tasks[0].name)
+    assert schedule is not None
+    assert schedule.placement is not None
+    assert schedule.placement.node.tolist() == [1]

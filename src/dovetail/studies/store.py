@@ -26,6 +26,7 @@ import numpy as np
 from dovetail.arrays import Ints
 from dovetail.errors import DovetailError, InputError
 from dovetail.files import beside, folder
+from dovetail.io.node_list import host_list, hosts
 from dovetail.io.parquet import read_parquet, write_parquet
 from dovetail.io.sealed import is_whole, write_sealed
 from dovetail.io.streams import polars_failures
@@ -259,7 +260,8 @@ _OUTAGE: Final = ("nodes", "begin", "end", "only", "known", "fails")
 
 def nodes_of(cluster: Cluster) -> dict[str, Any]:
     """The nodes of a cluster as plain values."""
-    return {key: value for key, value in asdict(cluster).items() if key != "processors"}
+    said = {key: value for key, value in asdict(cluster).items() if key not in ("processors", "names")}
+    return said | ({"hosts": host_list(cluster.names)} if cluster.names else {})
 
 
 def nodes_text(cluster: Cluster) -> str:
@@ -288,7 +290,9 @@ def cluster_of(processors: int, text: str) -> Cluster:
         )
         resources = tuple(map(str, said["resources"]))
         licences = tuple((str(name), int(count)) for name, count in said.get("licences", ()))
-        return Cluster(processors, resources, kinds, str(said["shared"]), outages=outages, licences=licences)
+        names = hosts(str(said.get("hosts", "")))
+        shared = str(said["shared"])
+        return Cluster(processors, resources, kinds, shared, outages=outages, licences=licences, names=names)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise DovetailError(f"the nodes of a run are damaged: {error!r}; delete it and run the study again") from error
 
