@@ -70,7 +70,7 @@ def one(rng: random.Random, folder: Path) -> Tally:
     spent = time.process_time() - began
     assert spent < MOST_S, f"{spent:.1f} s for {len(data):,} bytes"
     tally.records = count
-    compared = rng.random() < 0.1
+    compared = rng.random() < 0.1 and found is not None
     if layout is not None and (count < 0 or compared):
         rest, layout = data.replace(layout.line, b"\n").partition(b"\n")[2], replace(layout, line=b"\n")
         slow, many, left = slowly(rest.removesuffix(layout.end) + layout.end, layout, 0)
