@@ -186,7 +186,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ('"c[1-2]"', '"c["', "no list of hosts"),
         ('"c[1-2]"', "3", "hosts = 3: must be a list such as"),
         ('hosts = "g1"', "", "hosts = missing"),
-        ("cores = 2", f"{'a.' * 2000}b = 2", "more than 1,000 dots in a line"),
+        ("cores = 2", f"{'a.' * 2000}b = 2", "more than 100 dots in a line"),
     ],
 )
 def test_names_that_cannot_be(tmp_path: Path, old: str, new: str, says: str) -> None:

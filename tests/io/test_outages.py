@@ -71,3 +71,13 @@ def test_a_cluster_file_names_its_outages(tmp_path: Path) -> None:
 def test_many_nodes_are_refused_before_they_are_kept(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="are named in all"):
         read_outages(written(tmp_path, "0-999999,1,2,,\n" * 9), 10**6)
+
+
+def test_many_nodes_have_room_in_a_line(tmp_path: Path) -> None:
+    """As ranges, and in as many lines as it takes."""
+    outages = (Outage(tuple(range(20_000)), 5, 9), Outage(tuple(range(0, 20_000, 2)), 7, 9), Outage((0, 1, 3), 8, 9))
+    write_outages(outages, tmp_path / "out.csv")
+    again = read_outages(tmp_path / "out.csv", 20_000)
+    there = {begin: sorted(node for one in again if one.begin == begin for node in one.nodes) for begin in (5, 7, 8)}
+    assert there == {one.begin: list(one.nodes) for one in outages}
+    assert (tmp_path / "out.csv").read_text().splitlines()[-1].startswith("0-1 3,8,9")

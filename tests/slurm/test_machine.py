@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,46 @@ def test_when_nodes_were_out(version: str) -> None:
     ]
     later = machine.outages(cluster, machine.asked_at + 10**6, [], [])
     assert later == ()
+
+
+def test_reservations_of_whole_nodes_and_of_some_cores() -> None:
+    """CPUs are threads: a reservation of all of a node may count half as many cores."""
+    nodes = {"a": {"CPUTot": "128", "ThreadsPerCore": "2"}, "b": {"CPUTot": "128"}}
+    common = {"Start": "500", "End": "900", "CoreCnt": "64"}
+    rows = (
+        common | {"Name": "all", "Nodes": "a", "TRES": "cpu=128"},
+        common | {"Name": "some", "Nodes": "b", "TRES": "cpu=2"},
+        common | {"Name": "flag", "Nodes": "b", "Flags": "MAINT,ALL_NODES", "TRES": "cpu=64"},
+        common | {"Name": "old", "Nodes": "a", "End": "90"}, common | {"Name": "a,b", "Nodes": "b", "Start": "600"},
+    )  # fmt: skip
+    machine, notes = Machine("here", nodes, {}, reservations=rows), list[str]()
+    found = machine.outages(machine.cluster(notes), 100, ["all", "a,b"], notes)
+    assert [(one.nodes, one.begin, one.only) for one in found] == [((1,), 400, ""), ((0,), 400, "all"), ((1,), 500, "")]
+    assert notes == [
+        "reservations that count as of nobody, too many or with odd names: a,b",
+        "reservations of cores, of licences or without an end are left out: some",
+    ]
+    many = tuple(common | {"Name": f"r{n}", "Nodes": "a", "TRES": "cpu=128"} for n in range(150))
+    machine = Machine("here", nodes, {}, reservations=many)
+    cluster = machine.cluster([])
+    outages = machine.outages(cluster, 100, [f"r{n}" for n in range(150)], [])
+    assert len(replace(cluster, outages=outages).reservations) == 100
+
+
+def test_what_is_odd_is_said(tmp_path: Path) -> None:
+    notes: list[str] = []
+    conf(tmp_path, "NodeName=a CPUs=1\nX11Parameters=x\nPartitionName=p Nodes=\n").cluster(notes)
+    assert notes == ["partition p has no node: its jobs may run anywhere"]
+    with pytest.raises(InputError, match="no name of a node"):
+        conf(tmp_path, "NodeName= CPUs=8\n").cluster([])
+    (tmp_path / "conf.d").mkdir()
+    (tmp_path / "conf.d" / "n.conf").write_text("NodeName=b CPUs=2\n")
+    assert list(conf(tmp_path, "Include /etc/slurm/conf.d/*.conf\n").nodes) == ["b"]
+    (tmp_path / "more.conf").write_text("NodeName=c CPUs=2\n")
+    assert list(conf(tmp_path, "Include /etc/other/*.conf\n").nodes) == ["c"]
+    for name in ("a**b", "x" * 5000):
+        with pytest.raises(InputError, match="includes"):
+            conf(tmp_path, f"Include {name}\n")
 
 
 def test_a_reason_forges_nothing() -> None:

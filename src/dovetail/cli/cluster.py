@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,7 @@ def import_slurm_command(
     if log is not None:
         workload = read_workload(log)
         first = workload.header.get("UnixStartTime", ("",))[0]
-        if not first.isdigit():
+        if not re.fullmatch(r"\d{1,12}", first, re.ASCII):
             raise SettingError(
                 f"{log} does not say when its first second was (UnixStartTime): take the import of sacct"
             )
@@ -125,4 +126,4 @@ def _in_words(value: object) -> str:
         return ", ".join(f"{printable(name, 40)} {count:,}" for name, count in value.items()) or "none"
     if isinstance(value, list):
         return ", ".join(printable(one, 40) for one in value) or "none"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else printable(str(value))

@@ -17,6 +17,8 @@ from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.workload import Workload
 
+MOST_TRIED: Final = 50
+"""Jobs that are asked to make room for another."""
 MOVES: Final = ("scale-load", "set-load", "sample", "lengthen")
 """Scenarios after which recorded waits are not those of the jobs any more."""
 
@@ -71,7 +73,7 @@ def recorded_places(workload: Workload, cluster: Cluster, name: str) -> Placemen
 
 def _nodes(text: str, cluster: Cluster) -> list[int]:
     """The nodes of a text: numbers, `0 5 7`, or a list of names, `c[1-3]`; none, if it names one that is not there."""
-    if re.fullmatch(r"[0-9 ]*", text):
+    if text not in cluster.number and re.fullmatch(r"[0-9 ]*", text):
         return [int(node) for node in text.split()]
     try:
         found = [cluster.number.get(one, -1) for one in hosts(text)]
@@ -115,9 +117,12 @@ class _Room:
     def _fits(self, one: int, job: int) -> int:
         """How many units of a job have room on a node, beside the others."""
         beside, most = self._beside(one, job), np.zeros(len(self.cluster.resources), np.int64)
-        for at in {int(self.start[job]), *(entry[0] for entry in beside)}:
-            now = [self._takes(other, one) for first, last, other in beside if first <= at < last]
-            most = np.maximum(most, np.sum(now, axis=0)) if now and at >= self.start[job] else most
+        if beside:
+            takes = np.stack([self._takes(other, one) for _, _, other in beside])
+            begin, end = np.array([entry[:2] for entry in beside]).T
+            change = np.repeat([1, 0], len(beside))  # at one instant ends come first
+            order = np.lexsort((change, np.concatenate([np.maximum(begin, self.start[job]), end])))
+            most = np.cumsum(np.concatenate([takes, -takes])[order], axis=0).max(axis=0)
         free = self.cluster.vectors[self.cluster.kind_of[one]] - most
         need = self.asked.need[job]
         return max(min((int(has) // int(n) for has, n in zip(free, need, strict=True) if n), default=0), 0)
@@ -150,7 +155,7 @@ class _Room:
 
     def _makes_room(self, one: int, job: int, nodes: list[list[int]]) -> bool:
         """Whether a unit of another job can go to another of its nodes, so that one more of this has room; it goes."""
-        for _, _, other in self._beside(one, job):
+        for _, _, other in self._beside(one, job)[:MOST_TRIED]:
             if other in self.may_move and self.units[other, one] > 1:
                 for instead in nodes[other]:
                     if instead != one and self._fits(instead, other) > self.units[other, instead]:

@@ -24,9 +24,11 @@ from dovetail.model.features import PLAIN
 from dovetail.names import unknown
 from dovetail.units import printable
 
-MOST_BYTES: Final = 1 << 18
-"""Bytes of a file: a thousand kinds of node need as many, and a hostile one cannot keep the parser busy."""
-MOST_DOTS: Final = 1000
+MOST_BYTES: Final = 1 << 20
+"""Bytes of a file: four thousand kinds of node need as many, and a hostile one cannot keep the parser busy."""
+MOST_DOTS: Final = 100
+"""In a line, outside of quotes."""
+_QUOTED: Final = re.compile(r'"[^"]*"')
 MOST_NODES: Final = 1_000_000
 """Ten times what the largest machines have; a replay on this many takes 1 GB."""
 _WORDS: Final = ("kind", "count", "features", "hosts")
@@ -85,7 +87,9 @@ def _built_in() -> dict[str, str]:
 
 def _parsed(text: str, path: str | Path) -> dict[str, Any]:
     for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > MOST_DOTS:  # the parser takes the square of their number
+        if (
+            line.count(".") > MOST_DOTS and _QUOTED.sub("", line).count(".") > MOST_DOTS
+        ):  # the parser takes the square of their number
             raise InputError(path, number, f"more than {MOST_DOTS:,} dots in a line")
     try:
         return tomllib.loads(text)

@@ -49,6 +49,9 @@ def hosts(text: str) -> tuple[str, ...]:
     if sum(map(len, pieces)) + text.count(",") != len(text) + sum(piece.count(",") for piece in pieces):
         raise ValueError(f"{printable(text, 40)!r} is no list of hosts such as c[1-3,7]")
     for piece in pieces:
+        if "[" not in piece:
+            found.append(piece)
+            continue
         parts = re.split(r"\[([^\[\]]*)\]", piece)
         if len(parts) > 9:
             raise ValueError(f"{printable(piece, 40)!r} is no host: more than four brackets")

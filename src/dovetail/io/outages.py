@@ -16,6 +16,8 @@ from dovetail.units import parse_duration
 
 FIELDS: Final = ("nodes", "begin", "end", "only", "known")
 LONGEST_NAME: Final = 200
+WIDEST: Final = 3000
+"""Characters of the nodes of a line that is written."""
 FAILS: Final = "fails"
 """In place of when it is known: nobody knows before, and what runs is lost."""
 
@@ -51,10 +53,24 @@ def write_outages(outages: Sequence[Outage], path: str | Path) -> None:
     """Write them as they are read."""
     with beside(Path(path)) as new:
         rows = [
-            f"{' '.join(map(str, one.nodes))},{one.begin},{one.end},{one.only},{FAILS if one.fails else one.known}"
+            f"{where},{one.begin},{one.end},{one.only},{FAILS if one.fails else one.known}"
             for one in outages
+            for where in _listed(one.nodes)
         ]
         new.write_text("\n".join([",".join(FIELDS), *rows, ""]), encoding="utf-8")
+
+
+def _listed(nodes: Sequence[int]) -> list[str]:
+    """Nodes as ranges with spaces between, in texts that a line has room for."""
+    found, first = [""], 0
+    for at, node in enumerate(nodes, 1):
+        if at == len(nodes) or nodes[at] != node + 1:
+            text = f"{nodes[first]}-{node}" if at - first > 1 else f"{node}"
+            if len(found[-1]) + len(text) > WIDEST:
+                found.append("")
+            found[-1] += f" {text}" if found[-1] else text
+            first = at
+    return found
 
 
 def _instant(what: str, text: str) -> int:

@@ -20,7 +20,7 @@ MOST_BYTES: Final = 1 << 24
 MOST_DEEP: Final = 10
 """Files that include one another."""
 _INCLUDE: Final = re.compile(r"include\s+(\S+)\s*", re.IGNORECASE)
-_PAIR: Final = re.compile(r"""([A-Za-z_]+)\s*\+?=\s*("[^"]*"|\S*)""")
+_PAIR: Final = re.compile(r"""([A-Za-z_][A-Za-z0-9_]*)\s*\+?=\s*("[^"]*"|\S*)""")
 _COMMENT: Final = re.compile(r"(?<!\\)#.*")
 _LINES: Final = ("nodename", "partitionname", "nodeset")
 """What a line is about that begins so."""
@@ -97,10 +97,16 @@ def _lines(path: Path, config: Texts, deep: int = 0) -> Iterator[tuple[Path, int
 def _included(path: Path, number: int, name: str) -> list[Path]:
     """The files of that name, or that match it: they lie beside this one, wherever they lie on the cluster."""
     folder, wanted = path.parent, Path(name)
-    if wanted.is_absolute() or ".." in wanted.parts:
-        wanted = Path(wanted.name)
-    found = sorted(folder.glob(str(wanted))) if re.search(r"[*?\[]", name) else [folder / wanted]
-    if not found or not all(file.is_file() for file in found):
+    if wanted.is_absolute() or ".." in wanted.parts:  # the last folder of it may lie here, or the file alone
+        beside = folder / wanted.parent.name
+        wanted = Path(wanted.parent.name, wanted.name) if wanted.parent.name and beside.is_dir() else Path(wanted.name)
+    try:
+        found = sorted(folder.glob(str(wanted))) if re.search(r"[*?\[]", name) else [folder / wanted]
+        found = [file for file in found if file.resolve() != path.resolve() or len(found) == 1]
+        known = all(file.is_file() and file.resolve().is_relative_to(folder.resolve()) for file in found)
+    except (ValueError, OSError) as error:
+        raise InputError(path, number, f"includes {printable(name, 60)}: {printable(str(error))}") from error
+    if not found or not known:
         raise InputError(path, number, f"includes {printable(name)}: copy it to {printable(str(folder))}")
     return found
 

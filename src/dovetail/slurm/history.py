@@ -500,7 +500,8 @@ class _Reading:
                 continue
             nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
             place, texts = self._by_text(name, str, "") if column != "feature" else self._features()
-            texts = ["" if text in nothing else printable(text, 1000) for text in texts]
+            most = words.MOST_TEXT if name == "NodeList" else 1000
+            texts = ["" if text in nothing else printable(text, most) for text in texts]
             used = np.bincount(place[kept], minlength=len(texts)) > 0
             known = sorted({text for text, there in zip(texts, used.tolist(), strict=True) if there} - {""})
             number = {text: at for at, text in enumerate(known)}
@@ -545,8 +546,9 @@ _WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
 
 
 def _constraint(text: str) -> str:
-    """Features as the model has them: without the counts and brackets that ask for nodes of several kinds."""
-    plain = re.sub(r"[\[\]]|\*\d{1,9}(?::\d{1,9})?", "", text).replace(",", "&")
+    """Features as the model has them. Counts ask for nodes of several kinds: any of these will do."""
+    plain, counts = re.subn(r"\*\d{1,9}(?::\d{1,9})?", "", re.sub(r"[\[\]]", "", text))
+    plain = plain.replace("&", "|") if counts else plain.replace(",", "&")
     try:
         chosen(plain, lambda _: np.zeros(1, bool))
     except SettingError as error:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dovetail.errors import InputError
 from dovetail.io.node_list import host_list, hosts
-from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage
+from dovetail.model.cluster import MOST_RESERVATIONS, PARTITION, Cluster, NodeKind, Outage
 from dovetail.model.features import NAME as FEATURE
 from dovetail.slurm import words
 from dovetail.units import printable
@@ -87,16 +87,20 @@ class Machine:
         Notes are what is left out."""
         within: dict[str, list[str]] = {name: [] for name in self.nodes}
         for partition in self.partitions:
-            lost = [name for name in self.nodes_of(partition) if name not in within]
-            if lost:
+            its = set(self.nodes_of(partition))
+            if lost := sorted(its - within.keys()):
                 notes.append(f"partition {printable(partition, 40)}: no node is called {_some(lost)}")
-            for name in set(self.nodes_of(partition)) & within.keys():
+            if not its & within.keys():
+                notes.append(f"partition {printable(partition, 40)} has no node: its jobs may run anywhere")
+            for name in its & within.keys():
                 within[name].append(partition)
         there = {name: texts for name, texts in self.nodes.items() if not _is(texts, _GONE)}
         if len(there) < len(self.nodes):
             notes.append(f"{len(self.nodes) - len(there):,} nodes of the future are left out")
         if not there:
             raise InputError(self.path, 0, "no node that is there")
+        if wrong := [name for name in there if not FEATURE.fullmatch(name) or "=" in name]:
+            raise InputError(self.path, 0, f"no name of a node: {_some(wrong)}")
         made = {name: self._node(name, texts) for name, texts in there.items()}
         devices = any(one.gpus for one in made.values())
         names = ("cores", *["memory_mb"] * self.counts_memory, *["gpus"] * devices)
@@ -157,7 +161,15 @@ class Machine:
         """When nodes of a cluster of this machine were not to be had, in the seconds of a log that begins at an instant
         (since 1970). `named`: the reservations that jobs of the log have."""
         found: dict[tuple[int, int, str, bool], set[int]] = {}
-        kept, open_ones, strange = set(named), 0, list[str]()
+        there = {texts.get("Name", "") for texts in self.reservations}
+        kept, open_ones, strange = set(named) & there, 0, list[str]()
+        odd = [name for name in kept if not _WRITTEN.fullmatch(name)]
+        odd += sorted(kept - set(odd))[MOST_RESERVATIONS:]
+        kept -= set(odd)
+        if set(named) and not there & set(named):
+            notes.append(
+                "the log has jobs in reservations, and none has a name of this machine's: they count as of nobody"
+            )
 
         def add(names: Iterable[str], begin: int, end: int, only: str, known: bool) -> None:
             nodes = {cluster.number[name] for name in names if name in cluster.number}
@@ -177,19 +189,23 @@ class Machine:
                 "",
                 known=False,
             )
-        partly = list[str]()
+        partly, cpus = list[str](), {name: self._node(name, texts).cpus for name, texts in self.nodes.items()}
         for texts in _different(self.reservations):
             begin, end = (_instant(texts.get(key, "")) for key in ("Start", "End"))
+            if end is not None and end <= first:
+                continue
             called = self._listed(texts.get("Nodes", ""), "a reservation")
-            cores = sum(self._node(name, self.nodes[name]).cpus for name in called if name in self.nodes)
-            count = texts.get("CoreCnt", "")
-            if begin is None or end is None or not called or (count.isdigit() and 0 < int(count) < cores):
+            some = _cpus(texts, sum(cpus.get(name, 0) for name in called))
+            if begin is None or end is None or not called or some:
                 partly.append(texts.get("Name", ""))
                 continue
             name = texts.get("Name", "")
             add(called, begin, end, name if name in kept else "", known=True)
+        if odd:
+            notes.append(f"reservations that count as of nobody, too many or with odd names: {_some(odd)}")
+        until = "they end when Slurm was asked" if self.asked_at else "left out, as nobody knows when Slurm was asked"
         if open_ones:
-            notes.append(f"{open_ones:,} outages of nodes have no end yet: they end when Slurm was asked")
+            notes.append(f"{open_ones:,} outages of nodes have no end yet: {until}")
         if partly:
             notes.append(f"reservations of cores, of licences or without an end are left out: {_some(partly)}")
         if strange:
@@ -207,6 +223,21 @@ class _Node:
     gpus: int
     features: tuple[str, ...]
     others: list[str]
+
+
+def _cpus(texts: Texts, there: int) -> bool:
+    """Whether a reservation is of fewer CPUs than its nodes have."""
+    if "ALL_NODES" in texts.get("Flags", ""):
+        return False
+    try:
+        told = words.tres(texts.get("TRES", "")).get("cpu", 0)
+    except ValueError:
+        told = 0
+    return 0 < told < there
+
+
+_WRITTEN: Final = re.compile(r"[^\s,\"\x00-\x1f\x7f][^,\"\x00-\x1f\x7f]{0,198}(?<!\s)")
+"""A name that a table of outages can have."""
 
 
 def _is(texts: Texts, states: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from dovetail.slurm.machine import Machine, Texts, of_config, of_lines, of_table
 from dovetail.slurm.programs import ENVIRONMENT, SlurmError, answer
 
 EVENT: Final = ("Cluster", "NodeName", "State", "Start", "End", "User", "Reason")
-PAST: Final = ("Cluster", "Name", "NodeNames", "Start", "End", "Flags")
+PAST: Final = ("Cluster", "Name", "NodeNames", "Start", "End", "Flags", "TRES")
 QOS: Final = (
     "Name", "Priority", "Preempt", "PreemptMode", "GraceTime", "Flags", "UsageThreshold", "UsageFactor", "GrpTRES",
     "GrpTRESMins", "GrpTRESRunMins", "GrpJobs", "GrpSubmitJobs", "GrpWall", "MaxTRES", "MaxTRESPerNode", "MaxTRESMins",
@@ -84,11 +84,13 @@ def read_folder(path: Path) -> Machine:
         raise InputError(path / "nodes.txt", 0, "no node: it holds what `scontrol show node -o` prints")
     config = said("config")
     asked_at = re.match(r"Configuration data as of (\d{1,10})\s", config, re.ASCII)
+    past = said("past")
+    columns = past.partition("\n")[0].count("|") + 1  # older dumps have no TRES
     coming = of_lines(said("reservations"), "ReservationName").values()
     return Machine(
         str(path), nodes, of_lines(said("partitions"), "PartitionName"), of_config(config),
         reservations=(
-            *(one | {"Nodes": one["NodeNames"]} for one in of_table(said("past"), PAST)),
+            *(one | {"Nodes": one["NodeNames"]} for one in of_table(past, PAST[:columns])),
             *(one | _named(one, Name="ReservationName", Start="StartTime", End="EndTime") for one in coming),
         ),
         events=tuple(one for one in of_table(said("events"), EVENT) if one["NodeName"]),
