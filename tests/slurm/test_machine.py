@@ -67,6 +67,9 @@ def test_when_nodes_were_out(version: str) -> None:
         "1 outages of nodes have no end yet: they end when Slurm was asked",
         "reservations of cores, of licences or without an end are left out: half",
     ]
+    unasked, notes = replace(machine, asked_at=0), []
+    assert "c4" not in {cluster.names[one.nodes[0]] for one in unasked.outages(cluster, first, [], notes)}
+    assert notes[0] == "1 outages of nodes have no end yet: left out, as nobody knows when Slurm was asked"
     later = machine.outages(cluster, machine.asked_at + 10**6, [], [])
     assert later == ()
 

@@ -45,7 +45,7 @@ def import_slurm_command(
     drained or reserved.
     """
     from dovetail.files import beside
-    from dovetail.io.clusters import write_cluster
+    from dovetail.io.clusters import read_cluster, write_cluster
     from dovetail.io.outages import write_outages
     from dovetail.io.read import read_workload
     from dovetail.slurm import scontrol
@@ -83,6 +83,7 @@ def import_slurm_command(
     elif machine.events or machine.reservations:
         notes.append("when nodes were out is not in it: --log JOBS says when the time of the workload begins")
     write_cluster(cluster, out, out.stem, named)
+    read_cluster(out)  # what is too large for a file of clusters is told now, not by the next command
     settings = out.with_name(f"{out.stem}.slurm.json")
     with beside(settings) as new:
         new.touch(0o600)

@@ -37,7 +37,7 @@ class Machine:
     partitions: dict[str, Texts]
     config: Texts = field(default_factory=dict)
     reservations: tuple[Texts, ...] = ()
-    """Those that are there or to come, then those that were: Name, Nodes, Start, End, Flags."""
+    """Those that were, then those that are there or to come: Name, Nodes, Start, End, Flags, TRES."""
     events: tuple[Texts, ...] = ()
     """When a node was out: NodeName, State, Start, End, Reason."""
     qos: tuple[Texts, ...] = ()
@@ -60,16 +60,11 @@ class Machine:
 
     @property
     def counts_memory(self) -> bool:
-        """Whether jobs are given memory, as well as cores; whole nodes are without, if nothing is said."""
+        """Whether jobs are given memory as well as cores: where all get whole nodes, only if it is said."""
         linear = self.config.get("SelectType", "").lower() == "select/linear"
         how = self.config.get("SelectTypeParameters", "")
         told = how.upper() not in ("", "(NULL)", "NONE")
         return "MEMORY" in how.upper() if told or linear else True
-
-    @property
-    def whole_nodes(self) -> bool:
-        """Whether every job gets whole nodes."""
-        return self.config.get("SelectType", "").lower() == "select/linear"
 
     def nodes_of(self, partition: str) -> tuple[str, ...]:
         """The nodes of a partition, by name."""
@@ -107,7 +102,7 @@ class Machine:
         more = dict.fromkeys(name for one in made.values() for name in one.others)
         if more:
             notes.append(f"devices that are not counted: {_some(list(more))}")
-        odd = dict.fromkeys(text for one in made.values() for text in (*one.features,) if not FEATURE.fullmatch(text))
+        odd = dict.fromkeys(text for one in made.values() for text in one.features if not FEATURE.fullmatch(text))
         odd |= dict.fromkeys(text for text in self.partitions if not FEATURE.fullmatch(text))
         if odd:
             notes.append(f"names with spaces, &, |, !, ( or ) are left out: {_some(list(odd))}")
@@ -121,7 +116,7 @@ class Machine:
         kinds = list[NodeKind]()
         for (has, features), run in groupby(there, alike):
             called = list(run)
-            kinds.append(NodeKind(_short(called, len(kinds)), len(called), has, features))
+            kinds.append(NodeKind(_short(called), len(called), has, features))
         processors = sum(kind.count * kind.capacity[0] for kind in kinds)
         return Cluster(processors, names, tuple(kinds), names=tuple(there), licences=self._licences(notes))
 
@@ -182,13 +177,7 @@ class Machine:
                 strange.append(texts["NodeName"])
                 continue
             open_ones += end is None
-            add(
-                self._listed(texts["NodeName"], "an event"),
-                begin,
-                end or max(self.asked_at, begin + 1),
-                "",
-                known=False,
-            )
+            add(self._listed(texts["NodeName"], "an event"), begin, end or self.asked_at, "", known=False)
         partly, cpus = list[str](), {name: self._node(name, texts).cpus for name, texts in self.nodes.items()}
         for texts in _different(self.reservations):
             begin, end = (_instant(texts.get(key, "")) for key in ("Start", "End"))
@@ -250,7 +239,7 @@ def _some(texts: Sequence[str]) -> str:
     return ", ".join(printable(text, 40) for text in texts[:5]) + more
 
 
-def _short(names: Sequence[str], at: int) -> str:
+def _short(names: Sequence[str]) -> str:
     """The name of a kind: its nodes, if that is short."""
     text = host_list(names)
     return text if len(text) <= 60 else f"{names[0]} and {len(names) - 1:,} more"
