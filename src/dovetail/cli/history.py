@@ -115,10 +115,11 @@ def _places(jobs: Workload, nodes: int) -> Places | None:
 
 
 def _write_tables(found: History, folder: Path, as_json: bool) -> None:
+    from dovetail.files import folder as make_folder
     from dovetail.io.write import write_frame
     from dovetail.reports.history_text import frames
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     made = frames(found)
     for name, frame in made.items():
         write_frame(frame, folder / f"{name}.csv")
