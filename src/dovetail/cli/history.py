@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -95,7 +94,7 @@ def _places(jobs: Workload, nodes: int) -> Places | None:
     None: it does not, or in lists that are too long."""
     import numpy as np
 
-    from dovetail.io.node_list import hosts
+    from dovetail.io.node_list import ran_on
     from dovetail.metrics.over_time import Places
 
     if not (texts := jobs.names.get("ran_on", ())):
@@ -103,10 +102,7 @@ def _places(jobs: Workload, nodes: int) -> Places | None:
     number: dict[str, int] = {}
     lists, total = list[list[int]](), 0
     for text in texts:
-        try:
-            named = text.split() if re.fullmatch(r"[0-9 ]+", text) else hosts(text)
-        except ValueError:
-            named = ()
+        named = ran_on(text)
         lists.append([number.setdefault(one, len(number)) for one in named])
         if (total := total + len(named)) > MOST_NODES:
             return None

@@ -96,10 +96,8 @@ def instant(option: str, text: str) -> int:
 
 def _print_command(since: str, until: str, submit_lines: bool) -> None:
     """The line for a shell that prints a dump."""
-    import shlex
-
     from dovetail.slurm import sacct
-    from dovetail.slurm.programs import ENVIRONMENT, SlurmError
+    from dovetail.slurm.programs import SlurmError, shell_line
     from dovetail.slurm.records import FIELDS
 
     begin, end = instant("--from", since or "2026-01-01"), instant("--to", until) if until else int(time.time())
@@ -110,6 +108,5 @@ def _print_command(since: str, until: str, submit_lines: bool) -> None:
         there += sacct.FREE_TEXTS if submit_lines else ()
         about = sacct.About(there, "unknown", False, submit_lines, begin)
         say("no sacct here: the line leaves out fields that older versions refuse")
-    environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-    line = shlex.join(["env", *environment, *sacct.command(about, begin, end, sacct.token())])
+    line = shell_line(sacct.command(about, begin, end, sacct.token()))
     typer.echo(f"umask 077; {line} > dump.txt")

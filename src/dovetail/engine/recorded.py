@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ import numpy as np
 
 from dovetail.arrays import Ints
 from dovetail.errors import SettingError
-from dovetail.io.node_list import hosts
+from dovetail.io.node_list import ran_on
 from dovetail.model.cluster import Cluster
 from dovetail.model.requests import Placement, Requests, requests_of
 from dovetail.model.workload import Workload
@@ -44,11 +43,11 @@ def recorded_places(workload: Workload, cluster: Cluster, name: str) -> Placemen
     """Where the log says that jobs ran: it names the node of each unit by its number, or the nodes by their names.
     How many units of a job each of these had no log says: where they are more than the nodes, each has one, and the
     rest goes where there was room, the first nodes first."""
-    asked, ran_on = requests_of(workload, cluster), workload.get("ran_on")
+    asked, places = requests_of(workload, cluster), workload.get("ran_on")
     if cluster.shared:
         raise SettingError(f"{name}: the log does not say which {cluster.shared} of a node a job had")
-    listed = {one: _nodes(workload.called("ran_on", one), cluster) for one in np.unique(ran_on).tolist()}
-    nodes = [listed[one] for one in ran_on.tolist()]
+    listed = {one: _nodes(workload.called("ran_on", one), cluster) for one in np.unique(places).tolist()}
+    nodes = [listed[one] for one in places.tolist()]
     ran = workload.get("wait") >= 0
     wrong = [
         job for job in np.flatnonzero(ran).tolist()
@@ -73,12 +72,10 @@ def recorded_places(workload: Workload, cluster: Cluster, name: str) -> Placemen
 
 def _nodes(text: str, cluster: Cluster) -> list[int]:
     """The nodes of a text: numbers, `0 5 7`, or a list of names, `c[1-3]`; none, if it names one that is not there."""
-    if text not in cluster.number and re.fullmatch(r"[0-9 ]*", text):
-        return [int(node) for node in text.split()]
-    try:
-        found = [cluster.number.get(one, -1) for one in hosts(text)]
-    except ValueError:
-        return []
+    named = ran_on(text)
+    if text not in cluster.number and not text.strip("0123456789 "):
+        return [int(one) for one in named]
+    found = [cluster.number.get(one, -1) for one in named]
     return [] if -1 in found else found
 
 

@@ -75,6 +75,17 @@ def _numbers(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def ran_on(text: str) -> tuple[str, ...]:
+    """The nodes on which a log says that a job ran: by numbers with blanks between, or by a list of names; none, if it
+    is neither."""
+    if re.fullmatch(r"[0-9 ]*", text):
+        return tuple(text.split())
+    try:
+        return hosts(text)
+    except ValueError:
+        return ()
+
+
 def host_list(names: Iterable[str]) -> str:
     """The shortest list of that form, with one bracket, in the order of the names: `c[1-3,07],f1`."""
     runs = list[tuple[str, list[tuple[str, str]]]]()  # a prefix, and ranges of numbers as texts

@@ -284,7 +284,7 @@ class _Reading:
             (ran & (start < submit), "started before it was submitted"),
             (left & (end < submit), "left before it was submitted"),
             (cores <= 0, "no processors"),
-            (ran & self._elsewhere(), "ran on nodes that the cluster does not have"),
+            (ran & (self._there < 0), "ran on nodes that the cluster does not have"),
             (cores > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} processors"),
         ):
             now = wrong & kept
@@ -456,8 +456,7 @@ class _Reading:
         proof = self._by_text("SubmitLine", evidence, NOTHING)
         whole = self._of(self._by_text("Exclusive", lambda text: int(text.upper() in _WHOLE), 0), int) > 0
         whole |= self._of(proof, lambda one: int(one.whole)) > 0
-        there = self._of(self._by_text("NodeList", self._cores_of, -1), int)
-        found = shapes(wanted, had, has, cores, Hints(whole, self._of(proof, lambda one: one.nodes), there))
+        found = shapes(wanted, had, has, cores, Hints(whole, self._of(proof, lambda one: one.nodes), self._there))
         if self.cluster is not None and self.cluster.kinds:
             for name in [one for one in found if one.startswith(UNIT)]:
                 if name.removeprefix(UNIT) not in self.cluster.resources:
@@ -465,32 +464,28 @@ class _Reading:
                     self.notes.append(f"{name.removeprefix(UNIT)} of jobs: the cluster counts none")
         return found
 
-    def _elsewhere(self) -> Mask:
-        """Whose nodes have names that the cluster does not know."""
+    @cached_property
+    def _there(self) -> Ints:
+        """How many cores the nodes have that jobs were given; -1: they are not all of the cluster, 0: nobody knows."""
         if self.cluster is None or not self.cluster.names:
-            return np.zeros(len(self.frame), bool)
-        found: Mask = self._of(self._by_text("NodeList", self._cores_of, 0), int) < 0
-        return found
+            return np.zeros(len(self.frame), np.int64)
+        return self._of(self._by_text("NodeList", partial(_cores_of, self.cluster), 0), int)
 
     def _features(self) -> tuple[Ints, list[str]]:
         """What jobs ask for by name: features of nodes, and where the cluster knows them types of GPU."""
+        place, texts = self._by_text("Constraints", _constraint, "")
+        if self.cluster is None:
+            return place.astype(np.int64), texts
+        having = self.cluster.having
 
         def types(text: str) -> str:
             kinds = [f"{DEVICE}{one}" for one in words.devices(words.tres(text)) if one]
-            return "&".join(one for one in kinds if self.cluster is not None and self.cluster.having(one).any())
+            return "&".join(one for one in kinds if having(one).any())
 
-        place, texts = self._by_text("Constraints", _constraint, "")
         other, kinds = self._by_text("ReqTRES", types, "")
         known, which = np.unique(kinds, return_inverse=True)
         both = [f"({text})&{kind}" if text and kind else text or kind for text in texts for kind in known.tolist()]
         return place.astype(np.int64) * len(known) + which[other], both
-
-    def _cores_of(self, text: str) -> int:
-        """All cores of a list of nodes; -1, if they are not all of the cluster."""
-        if self.cluster is None or not self.cluster.names or text in _NO_NAME:
-            return -1
-        nodes = [self.cluster.number.get(name, -1) for name in hosts(text)] or [-1]
-        return -1 if -1 in nodes else int(self.cluster.capacity[self.cluster.kind_of[nodes], 0].sum())
 
     def _names(self, made: dict[str, Column], kept: Mask) -> dict[str, tuple[str, ...]]:
         """Columns of names become numbers; the names of jobs that are kept stand behind them."""
@@ -554,6 +549,14 @@ def _constraint(text: str) -> str:
     except SettingError as error:
         raise ValueError(f"{printable(text, 40)!r} joins no names of features by & and |") from error
     return plain
+
+
+def _cores_of(cluster: Cluster, text: str) -> int:
+    """All cores of a list of nodes; -1, if they are not all of the cluster."""
+    if text in _NO_NAME:
+        return -1
+    nodes = [cluster.number.get(name, -1) for name in hosts(text)] or [-1]
+    return -1 if -1 in nodes else int(cluster.capacity[cluster.kind_of[nodes], 0].sum())
 
 
 def _amount(name: str, found: dict[str, int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from typing import Final
 
@@ -29,6 +30,11 @@ def answer(words: list[str]) -> str:
     except (subprocess.SubprocessError, OSError) as error:
         raise SlurmError(f"{' '.join(words)} failed: {printable(why(error), 300)}") from error
     return done.stdout.decode("utf-8", "replace")
+
+
+def shell_line(words: list[str]) -> str:
+    """The call as a line for a shell."""
+    return shlex.join(["env", *(f"{name}={value}" for name, value in ENVIRONMENT.items()), *words])
 
 
 def why(error: BaseException) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +10,7 @@ from dovetail.errors import InputError
 from dovetail.files import beside, folder
 from dovetail.io.streams import regular_file
 from dovetail.slurm.machine import Machine, Texts, of_config, of_lines, of_table
-from dovetail.slurm.programs import ENVIRONMENT, SlurmError, answer
+from dovetail.slurm.programs import SlurmError, answer, shell_line
 
 EVENT: Final = ("Cluster", "NodeName", "State", "Start", "End", "User", "Reason")
 PAST: Final = ("Cluster", "Name", "NodeNames", "Start", "End", "Flags", "TRES")
@@ -61,8 +60,7 @@ def ask(path: Path) -> list[str]:
 
 def command() -> str:
     """Lines for a shell that fill such a folder, called machine."""
-    environment = " ".join(f"{name}={value}" for name, value in ENVIRONMENT.items())
-    calls = (f"env {environment} {shlex.join(call)} > machine/{name}.txt" for name, call in CALLS.items())
+    calls = (f"{shell_line(call)} > machine/{name}.txt" for name, call in CALLS.items())
     return "\n".join(["umask 077; mkdir -p machine", *calls])
 
 
