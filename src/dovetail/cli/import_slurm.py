@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from dovetail.cli.prepare import ClusterName, Json, nodes_named, say
-from dovetail.cli.workload import FORMS, Anonymize, Key, Processors, Zone, import_history
+from dovetail.cli.workload import FORMS, MEMORY_MB, Anonymize, Key, Processors, Zone, import_history
 from dovetail.errors import SettingError
 
 _FORMS: Final = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M")
@@ -39,6 +39,9 @@ def import_slurm_command(
     cluster: ClusterName = None,
     anonymous: Anonymize = False,
     key: Key = None,
+    memory: Annotated[
+        int, typer.Option(metavar="MB", min=1, help="For records beside the workload; the rest waits on disk.")
+    ] = MEMORY_MB,
     as_json: Json = False,
 ) -> None:
     """Make a workload of a Slurm's accounting, and say what was understood of it.
@@ -66,7 +69,7 @@ def import_slurm_command(
         source = dump
     if source is None:
         raise SettingError("nothing to read: name a dump, or ask sacct with --from DAY --dump FOLDER")
-    import_history(source, out, nodes or processors or 0, tz, anonymous, key, as_json)
+    import_history(source, out, nodes or processors or 0, tz, anonymous, key, as_json, memory)
 
 
 def _seconds(window: str) -> int | None:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from dovetail.model.workload import Workload
 
 FORMS = ".parquet, .csv, .swf, .swf.gz, .swf.xz, .swf.zst"
+MEMORY_MB = 512
+"""For the records of a Slurm, unless another number is given."""
 _SECRET = 16
 """Bytes that a key has at least."""
 _LONGEST = 4_096
@@ -211,7 +213,7 @@ def import_command(
     if is_history(table):
         if named:
             raise SettingError("--columns is for tables: the fields of sacct have their names")
-        import_history(table, out, nodes or size, tz, anonymous, key, as_json)
+        import_history(table, out, nodes or size, tz, anonymous, key, as_json, MEMORY_MB)
         return
     workload, told = read_any(table, named, tz=tz, processors=size)
     if not as_json:
@@ -223,15 +225,16 @@ def import_command(
 
 
 def import_history(
-    source: Path, out: Path, machine: Cluster | int, zone: str, anonymous: bool, key: Path | None, as_json: bool
-) -> None:
+    source: Path, out: Path, machine: Cluster | int, zone: str, anonymous: bool, key: Path | None, as_json: bool,
+    memory_mb: int,
+) -> None:  # fmt: skip
     """Make a workload of what sacct printed, and say what was understood of it. `machine`: the cluster, or how many
-    processors it has."""
+    processors it has. `memory_mb`: what records may take beside the workload."""
     from dovetail.io.local_times import zone_named
     from dovetail.slurm.history import read_history
 
     size, nodes = (machine, None) if isinstance(machine, int) else (machine.processors, machine)
-    workload, told = read_history(source, size, zone_named(zone), cluster=nodes)
+    workload, told = read_history(source, size, zone_named(zone), cluster=nodes, memory=memory_mb << 20)
     shapes = ", ".join(f"{many:,} {word}" for word, many in told.shapes.items())
     rows = [("shapes", f"what jobs ask of nodes: {shapes}")]
     rows += [("noted", text) for text in told.notes] + [("not known", text) for text in told.missing]

@@ -3,52 +3,49 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dovetail.arrays import NEVER, Ints, Mask
-from dovetail.errors import InputError, SettingError
+from dovetail.arrays import NEVER, Ints
+from dovetail.errors import InputError
 from dovetail.io.local_times import TWICE, both_hours, which_hour
-from dovetail.io.node_list import hosts
 from dovetail.io.streams import regular_file, unpacked
 from dovetail.io.swf import beyond_caps
 from dovetail.io.table import NO_LIMITS, guessed_size, most_in_use
 from dovetail.kernels.swf import MOST_PROCESSORS, MOST_SECONDS
 from dovetail.model.cluster import Cluster
-from dovetail.model.features import chosen
 from dovetail.model.workload import UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
-from dovetail.slurm.machine import DEVICE
+from dovetail.slurm.kept import Kept, Places
 from dovetail.slurm.records import BLOCK, MOST_RECORD, Stretch, layout_of, of_json, stretches
+from dovetail.slurm.said import CODES, NO_NAME, NO_TEXT, Said
 from dovetail.slurm.shapes import SHAPES, Amounts, Hints, shapes
-from dovetail.slurm.submit_line import NOTHING, evidence
+from dovetail.slurm.submit_line import evidence
 from dovetail.units import printable
 
 if TYPE_CHECKING:
     import polars as pl
 
-_T = TypeVar("_T")
-Places: TypeAlias = NDArray[np.int32]
-_Resources: TypeAlias = tuple[Places, list[dict[str, int]]]
-"""What each record's text of resources says, as a place in a list."""
-_OF_NODES: Final = ("cpu", "node", "mem")
+NO_BOUND: Final = 1 << 62
+A_RECORD: Final = 1000
+"""Bytes that one takes while it becomes a job."""
+MOST_AT_ONCE: Final = 1 << 16
+"""Records that become jobs at once."""
 TIMES: Final = ("Submit", "Eligible", "Start", "End")
 TEXTS: Final = (
-    "JobID", "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS",
-    "Reservation", "Constraints", "SubmitLine", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit",
-    "Elapsed",
+    "State", "TimelimitRaw", "ReqTRES", "AllocTRES", "NodeList", "User", "Account", "Partition", "QOS", "Reservation",
+    "Constraints", "Reason", "Suspended", "Cluster", "Exclusive", "JobName", "Timelimit", "Elapsed",
 )  # fmt: skip
 """Fields that are read by their different texts."""
 NUMBERS: Final = ("JobIDRaw", "NNodes", "ReqCPUS", "AllocCPUS", "NCPUS", "ElapsedRaw")
-READ: Final = (*TIMES, *TEXTS, *NUMBERS, "DBIndex")
+READ: Final = (*TIMES, *TEXTS, *NUMBERS, "DBIndex", "JobID", "SubmitLine")
 AGAIN: Final = 10**10
 """More than any number of a job."""
 LATE: Final = " late"
@@ -66,8 +63,8 @@ MOST_TIME: Final = MOST_SECONDS
 MANY: Final = 100
 """Jobs of a cluster that are hardly all of one user."""
 _WRITTEN: Final = "%Y-%m-%dT%H:%M:%S"
-_ENDED: Final = {"COMPLETED": 1, "CANCELLED": 5}
-"""States as SWF has them; all others are failures."""
+_OTHERWISE: Final = {"leaves_s": -1, "exclusive": -1}
+"""Of jobs that do not have it, where it is not 0."""
 _LEAVES: Final = ("CANCELLED", "DEADLINE", "REVOKED")
 """States of a job that may never have started."""
 _NOT_OVER: Final = ("RUNNING", "SUSPENDED", "PENDING", "RESIZING", "REQUEUED", "COMPLETING", "CONFIGURING", "STOPPED")
@@ -103,7 +100,7 @@ class Odd:
     def in_words(self) -> list[str]:
         """A sentence for each kind."""
         shown = {what: f", such as {printable(text, 40)!r}" if text else "" for what, text in self.first.items()}
-        return [f"{count:,} left out: {what}{shown[what]}" for what, count in self.counts.items()]
+        return [f"{count:,} left out: {what}{shown[what]}" for what, count in sorted(self.counts.items())]
 
 
 def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
@@ -135,10 +132,16 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
             good &= ~wrong
     made |= {name: frame[name].cast(pl.Int64, strict=False) for name in NUMBERS if name in frame.columns}
     if "DBIndex" in frame.columns:
-        made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False)
-    made |= {name: _texts(frame[name]) for name in TEXTS if name in frame.columns and name != "JobID"}
-    if "JobID" in frame.columns:  # for most jobs it is the raw one: half a million texts less
-        made["JobID"] = frame["JobID"].set(frame["JobID"] == raw, None).cast(pl.Categorical)
+        made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False).fill_null(0).reinterpret(signed=True)
+    made |= {name: _texts(frame[name]) for name in TEXTS if name in frame.columns}
+    if "JobID" in frame.columns:  # a number for most jobs; of the others, 3_1, whether they are alike
+        plain = frame["JobID"].cast(pl.Int64, strict=False)
+        made["JobID"] = plain.fill_null(frame["JobID"].hash().reinterpret(signed=True)) if plain.has_nulls() else plain
+    if "SubmitLine" in frame.columns:
+        lines = frame["SubmitLine"].to_list()
+        proof = {text: evidence(text) for text in set(lines)}
+        made["whole"] = pl.Series([int(proof[text].whole) for text in lines], dtype=pl.Int64)
+        made["nodes"] = pl.Series([proof[text].nodes for text in lines], dtype=pl.Int64)
     found = pl.DataFrame({name: values for name, values in made.items() if values is not None})
     return found if good.all() else found.filter(good)
 
@@ -172,111 +175,146 @@ def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
 
 @dataclass
 class History:
-    """Records that are gathered, window by window, and then made a workload."""
+    """Records that are gathered, window by window, and then made a workload. `memory`: bytes that they may take."""
 
     path: str
     zone: str = "UTC"
-    parts: list[pl.DataFrame] = field(default_factory=list)
+    memory: int = NO_BOUND
     odd: Odd = field(default_factory=Odd)
+
+    def __post_init__(self) -> None:
+        self.kept = Kept(self.memory)
+
+    def close(self) -> None:
+        """The records are not asked for again."""
+        self.kept.close()
 
     def add(self, stretches: Iterable[Stretch]) -> None:
         """Take in the records of a window. A record that comes again is the later one."""
         for one in stretches:
             if missing := {"Start", "End"} - set(one.frame.columns):
                 raise InputError(self.path, 0, f"sacct was not asked for {min(missing)}: add it to --format")
-            self.parts.append(typed(one, self.zone, self.odd))
+            self.kept.add(typed(one, self.zone, self.odd))
 
     def workload(self, name: str, processors: int = 0, cluster: Cluster | None = None) -> tuple[Workload, Understood]:
         """All of it as a workload: every record is a job, or is set aside with a reason. `cluster`: that of the jobs,
         if it is known."""
-        import polars as pl
-
-        if not any(len(part) for part in self.parts):
+        if not len(self.kept):
             raise InputError(self.path, 0, "; ".join(("no job in it", *self.odd.in_words())))
-        frame = pl.concat(self.parts, how="diagonal")
-        self.parts.clear()
-        if "Cluster" in frame.columns and len(found := frame["Cluster"].unique()) > 1:
-            some = ", ".join(printable(str(one), 40) for one in found.to_list()[:5])
+        if len(found := self.kept.texts("Cluster")) > 1:
+            some = ", ".join(printable(one, 40) for one in found[:5])
             raise InputError(self.path, 0, f"jobs of {len(found)} clusters ({some}): sacct --clusters asks for one")
-        places = _different(frame)
-        again = len(frame) - len(places)
-        if again or bool((np.diff(places) < 0).any()):
-            frame = frame[places]
-        return _Reading(self.path, self.zone, frame, self.odd, again, cluster).workload(name, processors)
-
-
-def _different(frame: pl.DataFrame) -> Ints:
-    """Places of the different records, in the order of their submissions; of one that came again, the last.
-
-    What tells them apart is their place in the database, else number and submission. A job that was resized has a
-    record for each size, of which only the start tells."""
-    import polars as pl
-
-    def numbers(name: str) -> Ints:
-        return _numbers(frame, name, NEVER)
-
-    if "DBIndex" in frame.columns and bool((frame["DBIndex"].fill_null(0) > 0).all()):
-        told = [frame["DBIndex"].to_numpy(), numbers("JobIDRaw")]
-    else:
-        resized = frame["State"].cast(pl.String).str.contains("RESIZING").fill_null(value=False).to_numpy()
-        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER)]
-        if "JobID" in frame.columns:
-            told.append(frame["JobID"].to_physical().cast(pl.Int64).fill_null(-1).to_numpy())
-    order = np.lexsort(told)
-    same = np.all([np.diff(values[order]) == 0 for values in told], axis=0)
-    last = order[np.append(~same, True)]
-    ordered: Ints = last[np.lexsort([numbers(name)[last] for name in ("End", "Start", "JobIDRaw", "Submit")])]
-    return ordered
-
-
-def _numbers(frame: pl.DataFrame, name: str, otherwise: int) -> Ints:
-    """A field of all records, if it is there."""
-    if name not in frame.columns:
-        return np.full(len(frame), otherwise)
-    return np.asarray(frame[name].fill_null(otherwise).to_numpy(), np.int64)
+        return _Reading(self.path, self.zone, self.kept, self.odd, cluster).workload(name, processors)
 
 
 @dataclass
 class _Reading:
-    """Different records, in the order of their submissions, on the way to a workload."""
+    """Records on the way to a workload: some at a time, in the order of their submissions."""
 
     path: str
     zone: str
-    frame: pl.DataFrame
+    kept: Kept
     odd: Odd
-    again: int
     cluster: Cluster | None = None
-    notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    told: Counter[str] = field(default_factory=Counter)
+    """How many jobs there is something to tell of, by what it is."""
+    aside: dict[str, list[tuple[Ints, Ints]]] = field(default_factory=dict)
+    """Lines and numbers of records by the reason for which they are set aside."""
+    repeated: int = 0
+    """Times in an hour that a clock shows twice."""
+
+    def __post_init__(self) -> None:
+        self.said = Said(self.kept, self.cluster)
+        self.places = _different(self.kept, self.said)
+        self.many = len(self.kept) if self.places is None else len(self.places)
+        self.at_once = min(max(self.kept.memory // A_RECORD, 1), MOST_AT_ONCE)
 
     def workload(self, name: str, processors: int) -> tuple[Workload, Understood]:
-        submit, eligible, start, end = self._instants()
-        state = self._by_text("State", words.state, words.State("UPDATE_DB"))
-        word = self._of(state, lambda one: _CODES["REQUEUED" if "REQUEUED" in one.signs else one.word])
-        pending, over = word == _CODES["PENDING"], ~np.isin(word, [_CODES[one] for one in _NOT_OVER])
-        gone = np.isin(word, [_CODES[one] for one in _LEAVES])
-        start = np.where(gone & ~self._placed(), NEVER, start)
-        ran = (start != NEVER) & (end != NEVER) & (over | (word == _CODES["REQUEUED"]) | (word == _CODES["RESIZING"]))
+        self._look()
+        twice = self._listed_twice()
+        made = _joined((self._piece(begin, some, twice) for begin, some in self._some()), self.many)
+        aside = SetAside()
+        for reason, found in self.aside.items():
+            if found:
+                lines, numbers = (np.concatenate(some) for some in zip(*found, strict=True))
+                aside = aside.with_more(lines, numbers, reason)
+        if len(aside) == self.many:
+            why = "; ".join(f"{many:,}: {reason}" for reason, many in aside.counts().items())
+            raise InputError(self.path, 0, f"no record can be kept ({why})")
+        names = self._names(made)
+        first = int(made["submit"].min())
+        made["submit"] -= first
+        notes = self.said.notes
+        if again := _apart(made["id"]):
+            notes.append(f"{jobs(again)} with the number of an earlier one: {AGAIN:,} was added to it")
+        notes += [f"{jobs(many)} {text}" for text, many in self.told.items() if many]
+        notes += self.odd.in_words()
+        if len(made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
+            rule = "a Slurm with PrivateData shows users no jobs but their own"
+            notes.append(f"all {len(made['id']):,} jobs are of one user: {rule}")
+        begun = made["wait"] >= 0
+        machine = processors or (
+            most_in_use({name: made[name][begun] for name in ("submit", "wait", "runtime", "size")})
+            if begun.any() else int(made["size"].max())
+        )  # fmt: skip
+        if not processors:
+            notes.append(guessed_size(machine))
+        steps = [Step(TWICE, changed=self.repeated)] if self.repeated else []
+        steps += [Step(f"records left out: {what}", removed=count) for what, count in sorted(self.odd.counts.items())]
+        past = Provenance(self.path, self._hash(), self.many, "", tuple(steps))
+        counts = dict(zip(SHAPES, np.bincount(made["shape"], minlength=len(SHAPES)).tolist(), strict=True))
+        told = Understood(self.many, len(self.kept) - self.many, counts, tuple(notes), tuple(self.missing))
+        header = {"UnixStartTime": (str(first),), "TimeZoneString": (self.zone,)}
+        return Workload(name, made, machine, past, aside, header, names), told
+
+    def _look(self) -> None:
+        """What the records do not have."""
+        for name in (one for one in TIMES if one not in self.kept):
+            if name != "Eligible":
+                raise InputError(self.path, 0, f"sacct was not asked for {name}: add it to --format")
+            self.missing.append("when jobs became eligible: held ones, and those that waited for others, seem to wait")
+        if not {"TimelimitRaw", "Timelimit"} & self.kept.columns.keys():
+            self.missing.append(NO_LIMITS)
+        if not {"NNodes", "ReqTRES", "AllocTRES"} & self.kept.columns.keys():
+            self.missing.append("on how many nodes jobs ran: sacct was not asked for NNodes")
+        self.missing.append("jobs that were held all the time, and those of the last seconds: sacct does not list them")
+
+    def _some(self) -> Iterator[tuple[int, Places]]:
+        """The records, some at a time: the place of the first, and which they are."""
+        for begin in range(0, self.many, self.at_once):
+            end = min(begin + self.at_once, self.many)
+            yield begin, slice(begin, end) if self.places is None else self.places[begin:end]
+            self.kept.rest()
+
+    def _piece(self, begin: int, some: Places, twice: Ints) -> dict[str, Column]:
+        """Some jobs; those that are not kept are set aside."""
+        kept, said = self.kept, self.said
+        submit, eligible, start, end = self._instants(some)
+        word = said.of("State", said.word, some)
+        pending, over = word == CODES["PENDING"], ~np.isin(word, [CODES[one] for one in _NOT_OVER])
+        gone = np.isin(word, [CODES[one] for one in _LEAVES])
+        placed = np.ones(len(word), bool)  # of one that was cancelled while it waited, 22.05 may say that it started
+        for name, by_text in said.placed.items():
+            placed &= said.of(name, by_text, some)
+        start = np.where(gone & ~placed, NEVER, start)
+        ran = (start != NEVER) & (end != NEVER) & (over | (word == CODES["REQUEUED"]) | (word == CODES["RESIZING"]))
         left = over & (start == NEVER) & (end != NEVER)
-        nothing: dict[str, int] = {}
-        asked, given = (self._by_text(one, words.tres, nothing) for one in ("ReqTRES", "AllocTRES"))
-        has = np.array([bool(one) for one in given[1]] or [False])[given[0]] & ran
-        cores = np.where(
-            has, self._of(given, lambda one: one.get("cpu", 0)), self._of(asked, lambda one: one.get("cpu", 0))
-        )
-        for other in ("AllocCPUS", "NCPUS", "ReqCPUS"):
-            if other in self.frame.columns:
-                cores = np.where(cores > 0, cores, self._numbers(other, 0))
-        aside, kept = SetAside(), np.ones(len(self.frame), bool)
-        ids, line = self._numbers("JobIDRaw", -1), np.arange(1, len(self.frame) + 1)
+        asked, given = self._amounts("ReqTRES", said.asked, some), self._amounts("AllocTRES", said.given, some)
+        has = said.of("AllocTRES", said.gave, some) & ran
+        cores = np.where(has, given.cores, asked.cores)
+        for other in (one for one in ("AllocCPUS", "NCPUS", "ReqCPUS") if one in kept):
+            cores = np.where(cores > 0, cores, kept.numbers(other, some, 0))
+        there = said.of("NodeList", said.there, some)
+        ids, line = kept.numbers("JobIDRaw", some, -1), np.arange(begin + 1, begin + 1 + len(word))
+        good = np.ones(len(word), bool)
         for wrong, reason in (
             (
                 np.any([one == SKIPPED for one in (submit, start, end)], axis=0),
                 "a time that the clock skipped in spring",
             ),
             (submit == NEVER, "no time of submission"),
-            (self._listed_twice(pending), "what waits of an array, whose tasks have records of their own"),
+            (pending & np.isin(line, twice), "what waits of an array, whose tasks have records of their own"),
             (pending & ~left, "still waited when the records were read"),
             (~ran & ~left & ~pending & over, "ended, and nobody knows when"),
             (~ran & ~left & ~pending, "still ran when the records were read"),
@@ -284,296 +322,212 @@ class _Reading:
             (ran & (start < submit), "started before it was submitted"),
             (left & (end < submit), "left before it was submitted"),
             (cores <= 0, "no processors"),
-            (ran & (self._there < 0), "ran on nodes that the cluster does not have"),
+            (ran & (there < 0), "ran on nodes that the cluster does not have"),
             (cores > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} processors"),
         ):
-            now = wrong & kept
-            if now.any():
-                aside = aside.with_more(line[now], ids[now], reason)
-                kept &= ~now
-        if not kept.any():
-            why = "; ".join(f"{many:,}: {reason}" for reason, many in aside.counts().items())
-            raise InputError(self.path, 0, f"no record can be kept ({why})")
-        ids = self._different(ids, kept)
-        first = int(submit[kept].min())
+            now = wrong & good
+            self.aside.setdefault(reason, []).extend([(line[now], ids[now])] * bool(now.any()))
+            good &= ~now
+        field, seconds = said.limit
+        limit = said.of(field, seconds, some)
         known = submit != NEVER
-        limit = self._limits()
         made: dict[str, Column] = {
-            "id": ids, "line": line, "submit": np.where(known, submit - first, 0), "size": cores, "limit": limit,
+            "id": ids, "line": line, "submit": submit, "size": cores, "limit": limit,
             "runtime": np.where(ran, end - start, -1), "wait": np.where(ran, start - submit, -1),
-            "status": self._of(state, lambda one: _ENDED.get(one.word, 0)),
+            "status": said.of("State", said.status, some),
         }  # fmt: skip
         held = np.where((eligible != NEVER) & known, eligible - submit, 0)
         held = np.where(ran, np.minimum(held, start - submit), held)
-        if (held > 0).any():
+        if (held[good] > 0).any():
             made["not_before_s"] = np.maximum(held, 0)
         if left.any():
             made["leaves_s"] = np.where(left, end - submit, -1)
-        made |= self._shapes(cores, has, asked, given)
-        self._tell(ran, left, word, limit)
-        names = self._names(made, kept)
-        if not kept.all():
-            made = {key: values[kept] for key, values in made.items()}
-        if len(ids := made["id"]) >= MANY and len(names.get("user", ())) == 1 and (made["user"] == 0).all():
-            rule = "a Slurm with PrivateData shows users no jobs but their own"
-            self.notes.append(f"all {len(ids):,} jobs are of one user: {rule}")
-        if broken := beyond_caps(made):
-            raise InputError(self.path, 0, broken)
-        begun = made["wait"] >= 0
-        in_use = {name: made[name][begun] for name in ("submit", "wait", "runtime", "size")}
-        machine = processors or (most_in_use(in_use) if begun.any() else int(made["size"].max()))
-        if not processors:
-            self.notes.append(guessed_size(machine))
-        past = Provenance(self.path, self._hash(), len(self.frame), "", tuple(self.steps))
-        counts = {word: int((made["shape"] == code).sum()) for code, word in enumerate(SHAPES)}
-        told = Understood(len(self.frame), self.again, counts, tuple(self.notes), tuple(self.missing))
-        header = {"UnixStartTime": (str(first),), "TimeZoneString": (self.zone,)}
-        return Workload(name, made, machine, past, aside, header, names), told
-
-    # One field of all records.
-
-    def _instants(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """When jobs were submitted, became eligible, started and ended. Where the clock shows an hour twice it is the
-        first, unless the order of a job's times or its Elapsed forbid it."""
-        early = [self._times(one) for one in TIMES]
-        late = [np.maximum(one, self._numbers(name + LATE, SKIPPED)) for one, name in zip(early, TIMES, strict=True)]
-        submit, eligible, start, end = early
-        if repeated := int(sum((a != b).sum() for a, b in zip(early, late, strict=True))):
-            self.steps.append(Step(TWICE, changed=repeated))
-        lasted = self._of(self._by_text("Elapsed", words.elapsed_s, -1), int)
-        lasted = np.where(lasted >= 0, lasted, self._numbers("ElapsedRaw", -1))
-        lasted = np.where(lasted >= 0, lasted + self._suspended, -1)
-        start, end = which_hour(submit, start, end, late[2], late[3], lasted)
-        return submit, np.where(eligible < submit, late[1], eligible), start, end
-
-    def _times(self, name: str) -> Ints:
-        if name not in self.frame.columns:
-            if name != "Eligible":
-                raise InputError(self.path, 0, f"sacct was not asked for {name}: add it to --format")
-            self.missing.append("when jobs became eligible: held ones, and those that waited for others, seem to wait")
-            return np.full(len(self.frame), NEVER)
-        return self._numbers(name, NEVER)
-
-    def _numbers(self, name: str, otherwise: int) -> Ints:
-        return _numbers(self.frame, name, otherwise)
-
-    def _by_text(self, name: str, read: Callable[[str], _T], otherwise: _T) -> tuple[Places, list[_T]]:
-        """What each record's text of a field is: a place in a list of what the different texts say."""
-        if name not in self.frame.columns:
-            return np.zeros(len(self.frame), np.int32), [otherwise]
-        import polars as pl
-
-        column = self.frame[name]
-        different = column.unique().drop_nulls()
-        codes = different.to_physical().to_numpy()
-        place = np.full(int(codes.max(initial=0)) + 1, len(codes), np.int32)
-        place[codes] = np.arange(len(codes))
-        made, wrong = list[_T](), list[str]()
-        for text in different.cast(pl.String).to_list():
-            try:
-                made.append(read(text) if text else otherwise)
-            except ValueError as error:
-                wrong.append(str(error))
-                made.append(otherwise)
-        if wrong:
-            more = f", and {len(wrong) - 1:,} texts more" if len(wrong) > 1 else ""
-            self.notes.append(f"{name}: {wrong[0]}{more}: taken to be unknown")
-        made.append(otherwise)
-        physical = column.to_physical().fill_null(int(codes[0]) if len(codes) else 0).to_numpy()
-        found = place[physical]
-        return np.where(column.is_null().to_numpy(), np.int32(len(codes)), found), made
-
-    def _of(self, found: tuple[Places, list[_T]], read: Callable[[_T], int]) -> Ints:
-        return np.array([read(one) for one in found[1]], np.int64)[found[0]]
-
-    @cached_property
-    def _suspended(self) -> Ints:
-        return np.maximum(self._of(self._by_text("Suspended", _suspended_s, 0), int), 0)
-
-    def _placed(self) -> Mask:
-        """Which jobs were given anything. Of one that was cancelled while it waited, 22.05 may say that it started."""
-        found = np.ones(len(self.frame), bool)
-        for name in ("AllocTRES", "NodeList"):
-            if name in self.frame.columns:
-                found &= self._of(self._by_text(name, lambda text: int(text not in _NO_NAME), 0), int) > 0
-        return found
-
-    def _limits(self) -> Ints:
-        """Seconds; -1 where there is none."""
-
-        def minutes(text: str) -> int:
-            return -1 if text.lower() in _NO_LIMIT else 60 * words.limit_minutes(text)
-
-        def written(text: str) -> int:
-            return -1 if text.lower() in _NO_LIMIT else words.elapsed_s(text)
-
-        if "TimelimitRaw" in self.frame.columns:
-            found = self._by_text("TimelimitRaw", minutes, -1)
-        elif "Timelimit" in self.frame.columns:
-            found = self._by_text("Timelimit", written, -1)
-        else:
-            self.missing.append(NO_LIMITS)
-            return np.full(len(self.frame), -1)
-        return self._of(found, lambda seconds: seconds if 0 < seconds <= MOST_TIME else -1)
-
-    def _different(self, ids: Ints, kept: Mask) -> Ints:
-        """Numbers that no two jobs share: of a job that ran again, and of one whose number Slurm gave once more, the
-        later ones are AGAIN larger each."""
-        order = np.lexsort((np.arange(len(ids)), ids, ~kept))
-        same = np.concatenate([[False], np.diff(ids[order]) == 0])
-        place = np.arange(len(ids))
-        run = place - np.maximum.accumulate(np.where(same, 0, place))
-        found = ids.copy()
-        found[order] += AGAIN * run
-        if (again := (found != ids) & kept).any():
-            self.notes.append(f"{jobs(again)} with the number of an earlier one: {AGAIN:,} was added to it")
-        return found
-
-    def _listed_twice(self, pending: Mask) -> Mask:
-        """A record that waits, of a job that has another: `3_1` once with its own number, once with the array's."""
-        if "JobID" not in self.frame.columns or not pending.any():
-            return np.zeros(len(self.frame), bool)
-        import polars as pl
-
-        shown = pl.coalesce(pl.col("JobID").cast(pl.String), pl.col("JobIDRaw").cast(pl.String))
-        twice = self.frame.select(pl.struct(shown, "Submit").is_duplicated()).to_series().to_numpy()
-        found: Mask = pending & np.asarray(twice, bool)
-        return found
-
-    def _shapes(self, cores: Ints, has: Mask, asked: _Resources, given: _Resources) -> dict[str, Column]:
-        """What jobs ask of nodes."""
-
-        def amounts(found: _Resources) -> Amounts:
-            devices = self._of(found, lambda one: sum(words.devices(one).values()))
-            cores, nodes, memory = (self._of(found, partial(_amount, name)) for name in _OF_NODES)
-            return Amounts(cores, nodes, memory, devices)
-
-        wanted, had = amounts(asked), amounts(given)
-        if not {"NNodes", "ReqTRES", "AllocTRES"} & set(self.frame.columns):
-            self.missing.append("on how many nodes jobs ran: sacct was not asked for NNodes")
-        count = self._numbers("NNodes", 0)
-        wanted, had = (replace(one, nodes=np.where(one.nodes > 0, one.nodes, count)) for one in (wanted, had))
-        proof = self._by_text("SubmitLine", evidence, NOTHING)
-        whole = self._of(self._by_text("Exclusive", lambda text: int(text.upper() in _WHOLE), 0), int) > 0
-        whole |= self._of(proof, lambda one: int(one.whole)) > 0
-        found = shapes(wanted, had, has, cores, Hints(whole, self._of(proof, lambda one: one.nodes), self._there))
-        if self.cluster is not None and self.cluster.kinds:
-            for name in [one for one in found if one.startswith(UNIT)]:
-                if name.removeprefix(UNIT) not in self.cluster.resources:
-                    del found[name]
-                    self.notes.append(f"{name.removeprefix(UNIT)} of jobs: the cluster counts none")
-        return found
-
-    @cached_property
-    def _there(self) -> Ints:
-        """How many cores the nodes have that jobs were given; -1: they are not all of the cluster, 0: nobody knows."""
-        if self.cluster is None or not self.cluster.names:
-            return np.zeros(len(self.frame), np.int64)
-        return self._of(self._by_text("NodeList", partial(_cores_of, self.cluster), 0), int)
-
-    def _features(self) -> tuple[Ints, list[str]]:
-        """What jobs ask for by name: features of nodes, and where the cluster knows them types of GPU."""
-        place, texts = self._by_text("Constraints", _constraint, "")
-        if self.cluster is None:
-            return place.astype(np.int64), texts
-        having = self.cluster.having
-
-        def types(text: str) -> str:
-            kinds = [f"{DEVICE}{one}" for one in words.devices(words.tres(text)) if one]
-            return "&".join(one for one in kinds if having(one).any())
-
-        other, kinds = self._by_text("ReqTRES", types, "")
-        known, which = np.unique(kinds, return_inverse=True)
-        both = [f"({text})&{kind}" if text and kind else text or kind for text in texts for kind in known.tolist()]
-        return place.astype(np.int64) * len(known) + which[other], both
-
-    def _names(self, made: dict[str, Column], kept: Mask) -> dict[str, tuple[str, ...]]:
-        """Columns of names become numbers; the names of jobs that are kept stand behind them."""
-        names: dict[str, tuple[str, ...]] = {}
+        whole = said.of("Exclusive", said.whole, some) | (kept.numbers("whole", some, 0) > 0)
+        hints = Hints(whole, kept.numbers("nodes", some, 0), there)
+        made |= self._own(shapes(asked, given, has, cores, hints))
         for column, name in _NAMED.items():
-            if name not in self.frame.columns:
-                continue
-            nothing = _NO_NAME if name in ("NodeList", "Reason") else _NO_TEXT
-            place, texts = self._by_text(name, str, "") if column != "feature" else self._features()
-            most = words.MOST_TEXT if name == "NodeList" else 1000
-            texts = ["" if text in nothing else printable(text, most) for text in texts]
-            used = np.bincount(place[kept], minlength=len(texts)) > 0
-            known = sorted({text for text, there in zip(texts, used.tolist(), strict=True) if there} - {""})
-            number = {text: at for at, text in enumerate(known)}
-            if known:
-                made[column] = np.array([number.get(text, -1) for text in texts], np.int64)[place]
-                names[column] = tuple(known)
-        return names
-
-    # What is said beside the workload.
-
-    def _tell(self, ran: Mask, left: Mask, word: Ints, limit: Ints) -> None:
-        suspended = self._suspended
-        timeout = word == _CODES["TIMEOUT"]
-        requeued = word == _CODES["REQUEUED"]
-        for some, text in (
+            if name in kept or (column == "feature" and self.cluster is not None):
+                made[column] = said.features(some) if column == "feature" else kept.which(name, some)
+        suspended = said.of("Suspended", said.suspended, some)
+        for those, text in (
             (ran & (suspended > 0), "suspended for a time, which is part of the run time: memory was kept"),
-            (ran & timeout, "ended by the limit: the work might have taken longer"),
-            (requeued, "requeued: each run is a job, submitted when it was requeued"),
+            (ran & (word == CODES["TIMEOUT"]), "ended by the limit: the work might have taken longer"),
+            (word == CODES["REQUEUED"], "requeued: each run is a job, submitted when it was requeued"),
             (left, "cancelled before the start: nobody knows for how long they would have run"),
             (ran & (limit < 0), "without a limit of their own"),
         ):
-            if some.any():
-                self.notes.append(f"{jobs(some)} {text}")
-        self.missing.append("jobs that were held all the time, and those of the last seconds: sacct does not list them")
-        self.steps += [Step(f"records left out: {what}", removed=count) for what, count in self.odd.counts.items()]
-        self.notes += self.odd.in_words()
+            self.told[text] += int(those.sum())
+        if not good.all():
+            made = {key: values[good] for key, values in made.items()}
+        if broken := beyond_caps({**made, "id": made["line"]}):
+            raise InputError(self.path, 0, broken)
+        return made
+
+    def _instants(self, some: Places) -> tuple[Ints, Ints, Ints, Ints]:
+        """When jobs were submitted, became eligible, started and ended. Where the clock shows an hour twice it is the
+        first, unless the order of a job's times or its Elapsed forbid it."""
+        kept, said = self.kept, self.said
+        submit, eligible, start, end = early = [kept.numbers(one, some, NEVER) for one in TIMES]
+        if not any(one + LATE in kept for one in TIMES):
+            return submit, eligible, start, end
+        late = [np.maximum(a, kept.numbers(one + LATE, some, SKIPPED)) for a, one in zip(early, TIMES, strict=True)]
+        self.repeated += sum(int((a != b).sum()) for a, b in zip(early, late, strict=True))
+        lasted = said.of("Elapsed", said.lasted, some)
+        lasted = np.where(lasted >= 0, lasted, kept.numbers("ElapsedRaw", some, -1))
+        lasted = np.where(lasted >= 0, lasted + said.of("Suspended", said.suspended, some), -1)
+        start, end = which_hour(submit, start, end, late[2], late[3], lasted)
+        return submit, np.where(eligible < submit, late[1], eligible), start, end
+
+    def _amounts(self, name: str, by_text: Amounts, some: Places) -> Amounts:
+        """What jobs asked for, or had."""
+        which = self.kept.which(name, some)
+        nodes = by_text.nodes[which]
+        nodes = np.where(nodes > 0, nodes, self.kept.numbers("NNodes", some, 0))
+        return Amounts(by_text.cores[which], nodes, by_text.memory_kib[which], by_text.devices[which])
+
+    def _own(self, found: dict[str, Column]) -> dict[str, Column]:
+        """Shapes without what the cluster does not count."""
+        if self.cluster is None or not self.cluster.kinds:
+            return found
+        for name in [one for one in found if one.startswith(UNIT)]:
+            if (resource := name.removeprefix(UNIT)) not in self.cluster.resources:
+                del found[name]
+                if (note := f"{resource} of jobs: the cluster counts none") not in self.said.notes:
+                    self.said.notes.append(note)
+        return found
+
+    def _listed_twice(self) -> Ints:
+        """Lines of records that wait, of a job that has another: `3_1` once with its own number, once with the
+        array's."""
+        nothing = np.empty(0, np.int64)
+        waits = self.said.word == CODES["PENDING"]
+        if "JobID" not in self.kept or not waits.any():
+            return nothing
+
+        def keys(some: Places) -> Ints:
+            return np.stack([self.kept.numbers(name, some, NEVER) for name in ("JobID", "Submit")], axis=1)
+
+        asked, lines = [np.empty((0, 2), np.int64)], [nothing]
+        for begin, some in self._some():
+            waiting = np.flatnonzero(self.said.of("State", waits, some))
+            asked.append(keys(some)[waiting])
+            lines.append(begin + 1 + waiting)
+        wanted, which = np.unique(np.concatenate(asked), axis=0, return_inverse=True)
+        found = np.zeros(len(wanted), np.int64)
+        for _, some in self._some():
+            shown = keys(some)
+            alike = shown[np.isin(shown[:, 0], wanted[:, 0])]
+            place = {tuple(one): at for at, one in enumerate(wanted.tolist())}
+            for one in alike.tolist():
+                if (at := place.get(tuple(one), -1)) >= 0:
+                    found[at] += 1
+        twice: Ints = np.concatenate(lines)[found[which.reshape(-1)] > 1]
+        return twice
+
+    def _names(self, made: dict[str, Column]) -> dict[str, tuple[str, ...]]:
+        """Columns of places of texts become numbers of names that are there; the names stand behind them."""
+        names: dict[str, tuple[str, ...]] = {}
+        for column, name in _NAMED.items():
+            if column not in made:
+                continue
+            nothing = NO_NAME if name in ("NodeList", "Reason") else NO_TEXT
+            texts = [*self.kept.texts(name), ""] if column != "feature" else self.said.named()
+            most = words.MOST_TEXT if name == "NodeList" else 1000
+            used = np.bincount(made[column] % len(texts), minlength=len(texts)) > 0
+            texts = ["" if text in nothing or not there else printable(text, most)
+                     for text, there in zip(texts, used.tolist(), strict=True)]  # fmt: skip
+            known = sorted(set(texts) - {""})
+            number = {text: at for at, text in enumerate(known)}
+            if known:
+                made[column] = np.array([number.get(text, -1) for text in texts], np.int64)[made[column]]
+                names[column] = tuple(known)
+            else:
+                del made[column]
+        return names
 
     def _hash(self) -> str:
         """Of the numbers and times of all records in their order: however many calls of sacct they came from."""
         h = hashlib.sha256()
         for name in ("JobIDRaw", "Submit", "Start", "End", "NNodes"):
-            h.update(self._numbers(name, NEVER).astype("<i8").tobytes())
+            for _, some in self._some():
+                h.update(self.kept.numbers(name, some, NEVER).astype("<i8").tobytes())
         return h.hexdigest()
 
 
-_CODES: Final = {word: at for at, word in enumerate((*words.STATES, *words.SIGNS))}
-_NO_LIMIT: Final = ("unlimited", "partition_limit", "infinite", "-1", "", "n/a")
-_NO_NAME: Final = ("", "None assigned", "(null)", "Unknown", "None")
-_NO_TEXT: Final = ("", "(null)")
+def _different(kept: Kept, said: Said) -> Ints | None:
+    """Places of the different records, in the order of their submissions; of one that came again, the last. None: all,
+    as they are.
+
+    What tells them apart is their place in the database, else number and submission. A job that was resized has a
+    record for each size, of which only the start tells."""
+    everything, by = slice(0, len(kept)), ("Submit", "JobIDRaw", "Start", "End")
+
+    def numbers(name: str, some: Places = everything) -> Ints:
+        return kept.numbers(name, some, NEVER)
+
+    index = kept.numbers("DBIndex", everything, 0)
+    if (index[1:] > index[:-1]).all() and index[0] > 0 and _in_order([numbers(name) for name in by]):
+        return None
+    if (index != 0).all():
+        told = [index, numbers("JobIDRaw")]
+    else:
+        resized = said.of("State", said.resized, everything)
+        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER), numbers("JobID")]
+    order = np.lexsort(told)
+    same = np.ones(len(order) - 1, bool)
+    for values in told:
+        ordered = values[order]
+        same &= ordered[1:] == ordered[:-1]
+    last = order[np.append(~same, True)]
+    del told, order, index
+    found: Ints = last[np.lexsort([numbers(name, last) for name in reversed(by)])]
+    return None if np.array_equal(found, np.arange(len(kept))) else found
+
+
+def _in_order(keys: list[Ints]) -> bool:
+    """Whether each is behind the one before it, or alike, by the first key, or by the next where that is the same."""
+    same, good = np.True_, True
+    for values in keys:
+        good = good and not (same & (values[1:] < values[:-1])).any()
+        same = same & (values[1:] == values[:-1])
+    return good
+
+
+def _joined(pieces: Iterable[dict[str, Column]], most: int) -> dict[str, Column]:
+    """One behind the other, at once in their place: memory that many small arrays give back is not had again."""
+    made: dict[str, Column] = {}
+    end = 0
+    for piece in pieces:
+        begin, end = end, end + len(piece["id"])
+        for name in (one for one in piece if one not in made):
+            made[name] = np.empty(most, np.int64)
+            made[name][:begin] = _OTHERWISE.get(name, 0)
+        for name, values in made.items():
+            values[begin:end] = piece.get(name, _OTHERWISE.get(name, 0))
+    for values in made.values():
+        values.resize(end, refcheck=False)
+    return {name: made[name] for name in sorted(made)}  # whatever the first pieces lack
+
+
+def _apart(ids: Ints) -> int:
+    """Make numbers such that no two jobs share one: of a job that ran again, and of one whose number Slurm gave once
+    more, the later ones are AGAIN larger each. How many they are."""
+    ordered = np.sort(ids)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return 0
+    order = np.argsort(ids, kind="stable")
+    same = np.concatenate([[False], np.diff(ids[order]) == 0])
+    place = np.arange(len(ids))
+    ids[order] += AGAIN * (place - np.maximum.accumulate(np.where(same, 0, place)))
+    return int(same.sum())
+
+
 _OF_TABLES: Final = (b",", b";", b"\t")
-_WHOLE: Final = ("NODE", "EXCLUSIVE", "YES")
 
 
-def _constraint(text: str) -> str:
-    """Features as the model has them. Counts ask for nodes of several kinds: any of these will do."""
-    plain, counts = re.subn(r"\*\d{1,9}(?::\d{1,9})?", "", re.sub(r"[\[\]]", "", text))
-    plain = plain.replace("&", "|") if counts else plain.replace(",", "&")
-    try:
-        chosen(plain, lambda _: np.zeros(1, bool))
-    except SettingError as error:
-        raise ValueError(f"{printable(text, 40)!r} joins no names of features by & and |") from error
-    return plain
-
-
-def _cores_of(cluster: Cluster, text: str) -> int:
-    """All cores of a list of nodes; -1, if they are not all of the cluster."""
-    if text in _NO_NAME:
-        return -1
-    nodes = [cluster.number.get(name, -1) for name in hosts(text)] or [-1]
-    return -1 if -1 in nodes else int(cluster.capacity[cluster.kind_of[nodes], 0].sum())
-
-
-def _amount(name: str, found: dict[str, int]) -> int:
-    return found.get(name, 0)
-
-
-def jobs(some: Mask) -> str:
+def jobs(many: int) -> str:
     """`1 job`, `2,345 jobs`."""
-    many = int(some.sum())
     return f"{many:,} job{'s' * (many != 1)}"
-
-
-def _suspended_s(text: str) -> int:
-    seconds = int(text[:19]) if text.isdigit() else words.elapsed_s(text)
-    if seconds > MOST_TIME:
-        raise ValueError(f"{printable(text, 40)!r} is longer than anything lasts")
-    return seconds
 
 
 def is_history(path: Path) -> bool:
@@ -598,25 +552,31 @@ def _begun(stream: IO[bytes], path: Path) -> tuple[bytes, Iterator[bytes]]:
 
 
 def read_history(
-    path: str | Path, processors: int = 0, zone: str = "UTC", block: int = BLOCK, cluster: Cluster | None = None
+    path: str | Path,
+    processors: int = 0,
+    zone: str = "UTC",
+    block: int = BLOCK,
+    cluster: Cluster | None = None,
+    memory: int = NO_BOUND,
 ) -> tuple[Workload, Understood]:
     """The workload of a dump: a folder that `sacct.fetch` filled, or a file of what sacct printed, parsable or JSON,
-    packed or not. `block`: bytes that are split at once. `cluster`: that of the jobs, if it is known."""
+    packed or not. `block`: bytes that are split at once. `cluster`: that of the jobs, if it is known. `memory`: bytes
+    that records may take, beside the workload; what is more waits in temporary files."""
     path = Path(path)
-    history = History(path.name, zone)
-    if path.is_dir():
-        found = sacct.windows(path)
-        done, behind = sacct.joined(sacct.read_about(path), found)
-        if behind:
-            rule = f"what happened from {done} to {behind[0][0]} is missing: ask for it by import-slurm with --from"
-            raise InputError(path, 0, rule)
-        for window in found:
-            history.add(stretches(sacct.printed(path, window), path.name, block, READ))
-    else:
-        with regular_file(path).open("rb") as stream:
-            head, blocks = _begun(stream, path)
-            if head.lstrip()[:1] == b"{":
-                history.add([of_json(head + b"".join(blocks), str(path))])
-            else:
-                history.add(stretches(chain([head], blocks), str(path), block, READ))
-    return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors, cluster)
+    with closing(History(path.name, zone, memory)) as history:
+        if path.is_dir():
+            found = sacct.windows(path)
+            done, behind = sacct.joined(sacct.read_about(path), found)
+            if behind:
+                rule = f"what happened from {done} to {behind[0][0]} is missing: ask for it by import-slurm with --from"
+                raise InputError(path, 0, rule)
+            for window in found:
+                history.add(stretches(sacct.printed(path, window), path.name, block, READ))
+        else:
+            with regular_file(path).open("rb") as stream:
+                head, blocks = _begun(stream, path)
+                if head.lstrip()[:1] == b"{":
+                    history.add([of_json(head + b"".join(blocks), str(path))])
+                else:
+                    history.add(stretches(chain([head], blocks), str(path), block, READ))
+        return history.workload(path.name if path.is_dir() else path.name.partition(".")[0], processors, cluster)
