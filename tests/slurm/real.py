@@ -23,8 +23,14 @@ SPEED: Final = 60
 """So many times as fast as real time goes the clock of these clusters."""
 FAKETIME: Final = Path("/usr/lib")
 """Where the library of clocks is, below: the first cluster with a fast clock installs it."""
-EXTRA: Final = "MinJobAge=200000\nAccountingStorageTRES=gres/gpu,gres/gpu:a100"
-"""Jobs that have ended stay known to scontrol: they are compared with it. GPUs are counted by their type, too."""
+EXTRA: Final = "\n".join((
+    "MinJobAge=200000", "AccountingStorageTRES=gres/gpu,gres/gpu:a100", "PriorityCalcPeriod=2", "PriorityMaxAge=1-0",
+    "PriorityWeightAge=864000", "PriorityWeightFairShare=70001", "PriorityWeightJobSize=30011",
+    "PriorityWeightPartition=5003", "PriorityWeightQOS=7001", "PriorityWeightAssoc=911",
+    "PriorityWeightTRES=CPU=1009,Mem=2003,GRES/gpu=3001",
+))  # fmt: skip
+"""Jobs that have ended stay known to scontrol: they are compared with it. GPUs are counted by their type, too. What
+makes a priority is told apart by its weight."""
 VERSIONS: Final = tuple(os.environ.get("DOVETAIL_SLURM_VERSIONS", "22.05 24.11").split())
 """Which versions are tested; 26.05 takes minutes more."""
 needs_slurm = needs("slurm", CLUSTER.is_file() and os.geteuid() == 0)

@@ -1,0 +1,186 @@
+"""How a Slurm gives priorities: its settings, and what it says of waiting jobs, as the rules and numbers of the sum of
+factors (policies/multifactor) and of the tree of shares (policies/shares)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from dovetail.arrays import NEVER, Floats, Ints
+from dovetail.errors import InputError, SettingError
+from dovetail.policies.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
+from dovetail.policies.shares import AS_ITS_ACCOUNT, Tree
+from dovetail.slurm import words
+from dovetail.slurm.machine import NOTHING, Machine, Texts
+from dovetail.units import printable
+
+KIND: Final = "priority/multifactor"
+_WEIGHTS: Final = {
+    "age": "PriorityWeightAge", "account": "PriorityWeightAssoc", "turn": "PriorityWeightFairShare",
+    "size": "PriorityWeightJobSize", "partition": "PriorityWeightPartition", "qos": "PriorityWeightQOS",
+}  # fmt: skip
+_AS_THEY_ARE: Final = {
+    "NO_NORMAL_PART": "partition", "NO_NORMAL_QOS": "qos", "NO_NORMAL_ASSOC": "account", "NO_NORMAL_TRES": "resources",
+}  # fmt: skip
+_NOT_YET: Final = ("NO_FAIR_TREE", "INCR_ONLY", "CALCULATE_RUNNING")
+"""Flags that change priorities, or whose they are, and that are not followed."""
+_FAIR_WITHOUT_A_NUMBER: Final = "parent"
+
+
+@dataclass(frozen=True)
+class Priorities:
+    """The rules, and which place in them has which name."""
+
+    rules: Multifactor
+    partitions: dict[str, int]
+    qos: dict[str, int]
+    members: dict[tuple[str, str], int]
+    """Accounts and, with their user, those who belong to them: by account and user, '' for the account itself."""
+    tree: Tree
+    half_life_s: int
+    period_s: int
+    """How often they are worked out."""
+    notes: tuple[str, ...] = ()
+
+    def asking(self, jobs: Sequence[Texts], turn: Floats) -> Asking:
+        """What waiting jobs ask for, by what `scontrol show job` says of each. `turn`: where members stand."""
+
+        def numbers(read: Callable[[Texts], int]) -> Ints:
+            return np.array([read(job) for job in jobs], np.int64)
+
+        account = numbers(lambda job: self.members.get((_word(job, "Account"), user_of(job)), -1))
+        asked = [_amounts(_word(job, "ReqTRES") or _word(job, "TRES")) for job in jobs]
+        names = self.rules.weights.resources
+        return Asking(
+            since=numbers(lambda job: _since(_word(job, "AccrueTime"))),
+            processors=numbers(lambda job: int(_first(_word(job, "NumCPUs")))),
+            nodes=np.array([one.get("node", 1) for one in asked], np.int64),  # NumNodes is Slurm's guess
+            limit_minutes=numbers(lambda job: words.limit_minutes(_word(job, "TimeLimit"))),
+            partition=numbers(lambda job: self.partitions.get(_word(job, "Partition").partition(",")[0], -1)),
+            qos=numbers(lambda job: self.qos.get(_word(job, "QOS"), -1)), account=account,
+            turn=np.where(account >= 0, turn[account], 0.0),
+            site=numbers(lambda job: int(_word(job, "SiteFactor") or 0)),
+            nice=numbers(lambda job: int(_word(job, "Nice") or 0)),
+            resources={name: np.array([one.get(name, 0) for one in asked], np.int64) for name in names},
+        )  # fmt: skip
+
+
+def priorities(machine: Machine) -> Priorities:
+    """How a Slurm gives priorities, by what it says of its machine."""
+    config, notes = machine.config, list[str]()
+
+    def number(key: str, otherwise: int = 0) -> int:
+        text = config.get(key, "")
+        if text in NOTHING:
+            return otherwise
+        try:
+            return int(text)
+        except ValueError as error:
+            raise InputError(machine.path, 0, f"{key}={printable(text, 40)} is no whole number") from error
+
+    def seconds(key: str, otherwise: int) -> int:
+        text = config.get(key, "")
+        return otherwise if text in NOTHING else 60 * words.limit_minutes(text)
+
+    if (kind := config.get("PriorityType", KIND)) != KIND:
+        raise SettingError(f"PriorityType={printable(kind, 40)}: only {KIND} has factors")
+    flags = {text.strip().upper() for text in config.get("PriorityFlags", "").split(",")} - {"", "(NULL)"}
+    as_they_are = {_AS_THEY_ARE[flag] for flag in flags if flag in _AS_THEY_ARE}
+    if "NO_NORMAL_ALL" in flags:
+        as_they_are = set(_AS_THEY_ARE.values())
+        if machine.version:
+            notes.append("PriorityFlags: scontrol says NO_NORMAL_ALL of any one of four flags: slurm.conf tells which")
+    notes += [f"PriorityFlags={flag} is not followed" for flag in _NOT_YET if flag in flags]
+    members, tree, own = _members(machine)
+    weights = Weights(**{name: number(key) for name, key in _WEIGHTS.items()}, resources=_of_resources(machine))
+    rules = Multifactor(
+        weights, sum(_count(node, "CPUTot", "CPUs") for node in machine.nodes.values()), len(machine.nodes),
+        max(seconds("PriorityMaxAge", 7 * 86_400), 1),
+        SMALL if config.get("PriorityFavorSmall", "").upper() in ("YES", "1") else LARGE,
+        "SMALL_RELATIVE_TO_TIME" in flags,
+        tuple(_count(one, "PriorityJobFactor", otherwise=1) for one in machine.partitions.values()),
+        tuple(_count(one, "Priority") for one in machine.qos), own,
+        tuple(_has(machine, name) for name in machine.partitions), frozenset(as_they_are),
+    )  # fmt: skip
+    return Priorities(
+        rules, {name: at for at, name in enumerate(machine.partitions)},
+        {one["Name"]: at for at, one in enumerate(machine.qos)}, members, tree,
+        seconds("PriorityDecayHalfLife", 7 * 86_400), max(seconds("PriorityCalcPeriod", 300), 60), tuple(notes),
+    )  # fmt: skip
+
+
+def _members(machine: Machine) -> tuple[dict[tuple[str, str], int], Tree, tuple[int, ...]]:
+    """The members of the tree of shares below root, which stands for -1, and the priority of each."""
+    own = [one for one in machine.associations if not one.get("Partition") and (one["Account"], one["User"]) != ROOT]
+    place = {(one["Account"], one["User"]): at for at, one in enumerate(own)}
+    above, shares = list[int](), list[int]()
+    for one in own:
+        over = (one["Account"], "") if one["User"] else (one["ParentName"], "")
+        if over != ROOT and over not in place:
+            raise InputError(machine.path, 0, f"an association of {printable(one['Account'], 40)}: no account above it")
+        above.append(place.get(over, -1))
+        text = one["Fairshare"]
+        shares.append(AS_ITS_ACCOUNT if text == _FAIR_WITHOUT_A_NUMBER else int(text or 1))
+    tree = Tree(tuple(above), tuple(shares), tuple(bool(one["User"]) for one in own))
+    return place, tree, tuple(_count(one, "Priority") for one in own)
+
+
+ROOT: Final = ("root", "")
+
+
+def _of_resources(machine: Machine) -> dict[str, float]:
+    """Weights of trackable resources, in Slurm's order of them."""
+    text = machine.config.get("PriorityWeightTRES", "")
+    pairs = [] if text in NOTHING else [one.partition("=") for one in text.split(",")]
+    try:
+        given = {name.strip().lower(): float(weight) for name, _, weight in pairs}
+    except ValueError as error:
+        rule = f"PriorityWeightTRES={printable(text, 60)} is no list such as CPU=1000,Mem=2000"
+        raise InputError(machine.path, 0, rule) from error
+    order = [name.strip().lower() for name in machine.config.get("AccountingStorageTRES", "").split(",")]
+    places = {name: at for at, name in enumerate(order)}
+    return {name: given[name] for name in sorted(given, key=lambda one: places.get(one, len(places)))}
+
+
+def _has(machine: Machine, partition: str) -> dict[str, int]:
+    """What a partition has, as jobs ask for it."""
+    nodes = [machine.nodes[name] for name in machine.nodes_of(partition) if name in machine.nodes]
+    return _amounts(machine.partitions[partition].get("TRES", "")) | {
+        "cpu": sum(_count(node, "CPUTot", "CPUs") for node in nodes), "node": len(nodes),
+        "mem": sum(_count(node, "RealMemory") for node in nodes),
+    }  # fmt: skip
+
+
+def _amounts(text: str) -> dict[str, int]:
+    """Resources; memory in MiB, as Slurm counts it here."""
+    found = words.tres(text)
+    return found | {"mem": found["mem"] // 1024} if "mem" in found else found
+
+
+def _count(texts: Texts, *keys: str, otherwise: int = 0) -> int:
+    found = next((texts[key] for key in keys if texts.get(key, "") not in NOTHING), "")
+    return int(found) if found else otherwise
+
+
+def _since(text: str) -> int:
+    """Seconds since 1970; 0: never."""
+    at = words.instant(text or "Unknown")
+    return 0 if at == NEVER else at
+
+
+def _word(texts: Texts, key: str) -> str:
+    """A text without the keys behind it that have signs in their names, such as `Socks/Node`."""
+    return next(iter(texts.get(key, "").split()), "")
+
+
+def _first(text: str) -> str:
+    """Of `2-4` the 2."""
+    return text.partition("-")[0]
+
+
+def user_of(job: Texts) -> str:
+    """Whose job it is, by name."""
+    return _word(job, "UserId").partition("(")[0]
