@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from dovetail.errors import SettingError
 from dovetail.io.write import write
 from dovetail.slurm.history import History, read_history
 from dovetail.slurm.kept import NO_NUMBER, NO_TEXT, Kept
-from dovetail.slurm.records import FIELDS, stretches
+from dovetail.slurm.records import FIELDS, Stretch, stretches
 from tests.conftest import CASES
 from tests.slurm.trap_records import dump, encoded, records
 
@@ -89,3 +91,65 @@ def test_columns_come_back(memory: int) -> None:
                 texts = [None if at == NO_TEXT else kept.texts(name)[at] for at in kept.which(name, places).tolist()]
                 assert texts == [row.get(name) for row in wanted]
         assert kept.numbers("c", some, 7).tolist() == [7] * 40
+
+
+def window(*rows: dict[str, str]) -> Stretch:
+    """Some records as they are printed, with fields of their own."""
+    return Stretch(pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)))
+
+
+ONE = {"JobIDRaw": "7", "Submit": "1000", "Start": "1000", "End": "1100", "State": "COMPLETED", "NCPUS": "4"}
+
+
+@pytest.mark.parametrize("memory", [1, 1 << 30])
+def test_windows_that_asked_for_other_fields(memory: int) -> None:
+    """The number that people see is the raw one where it was not asked for."""
+    with closing(History("dump", memory=memory)) as history:
+        history.add([window({**ONE, "JobID": "7", "User": "ann"}, {**ONE, "JobIDRaw": "8", "JobID": "8", "User": "b"})])
+        history.add([window(ONE), window({**ONE, "JobIDRaw": "9", "Account": "x"})])
+        log, told = history.workload("dump")
+    assert (log["id"].tolist(), told.again) == ([7, 8, 9], 1)
+    assert [log.called("user", at) for at in log["user"].tolist()] == ["", "b", ""]
+    assert [log.called("account", at) for at in log["account"].tolist()] == ["", "", "x"]
+
+
+def test_every_index_of_a_database_is_another() -> None:
+    with closing(History("dump")) as history:
+        history.add([window({**ONE, "DBIndex": str(1 << 63)}, {**ONE, "DBIndex": "5"})])
+        log, told = history.workload("dump")
+    assert (len(log), told.again) == (2, 0)
+
+
+def test_a_record_with_too_many_nodes_is_set_aside() -> None:
+    many = {**ONE, "JobIDRaw": "8", "NNodes": "2000000000", "AllocTRES": "cpu=4", "Exclusive": "NODE"}
+    with closing(History("dump")) as history:
+        history.add([window({**ONE, "NNodes": "1", "AllocTRES": "cpu=4", "Exclusive": ""}, many)])
+        log, _ = history.workload("dump")
+    assert (len(log), log.set_aside.counts()) == (1, {"more than 1,000,000,000 nodes": 1})
+
+
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
+    with (
+        closing(History("dump", memory=1)) as history,
+        pytest.raises(SettingError, match=r"No space.*TMPDIR"),
+    ):
+        history.add([window(ONE)])
+
+
+def test_many_that_wait_take_no_longer() -> None:
+    """Each is looked for among the others once, however few records are looked at together."""
+    rows = [{**ONE, "JobIDRaw": str(at), "JobID": f"3_{at}", "State": "PENDING", "Start": "Unknown", "End": "Unknown"}
+            for at in range(20_000)]  # fmt: skip
+    spent = []
+    for memory in (1 << 30, 1 << 20):  # at once, and in 20 pieces
+        with closing(History("dump", memory=memory)) as history:
+            history.add([window(*rows, {**ONE, "JobID": "1"})])
+            began = time.process_time()
+            log, _ = history.workload("dump")
+            spent.append(time.process_time() - began)
+        assert len(log) == 1
+    assert spent[1] < 5 * spent[0] + 0.5

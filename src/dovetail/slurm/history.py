@@ -23,7 +23,7 @@ from dovetail.kernels.swf import MOST_PROCESSORS, MOST_SECONDS
 from dovetail.model.cluster import Cluster
 from dovetail.model.workload import UNIT, Column, Provenance, SetAside, Step, Workload
 from dovetail.slurm import sacct, words
-from dovetail.slurm.kept import Kept, Places
+from dovetail.slurm.kept import NO_NUMBER, Kept, Places
 from dovetail.slurm.records import BLOCK, MOST_RECORD, Stretch, layout_of, of_json, stretches
 from dovetail.slurm.said import CODES, NO_NAME, NO_TEXT, Said
 from dovetail.slurm.shapes import SHAPES, Amounts, Hints, shapes
@@ -132,7 +132,8 @@ def typed(stretch: Stretch, zone: str, odd: Odd) -> pl.DataFrame:
             good &= ~wrong
     made |= {name: frame[name].cast(pl.Int64, strict=False) for name in NUMBERS if name in frame.columns}
     if "DBIndex" in frame.columns:
-        made["DBIndex"] = frame["DBIndex"].cast(pl.UInt64, strict=False).fill_null(0).reinterpret(signed=True)
+        index = frame["DBIndex"].cast(pl.UInt64, strict=False).fill_null(0).reinterpret(signed=True)
+        made["DBIndex"] = index.set(index == NO_NUMBER, NO_NUMBER + 1)
     made |= {name: _texts(frame[name]) for name in TEXTS if name in frame.columns}
     if "JobID" in frame.columns:  # a number for most jobs; of the others, 3_1, whether they are alike
         plain = frame["JobID"].cast(pl.Int64, strict=False)
@@ -150,9 +151,10 @@ def _texts(given: pl.Series) -> pl.Series:
     """Texts as categories; often one text is all that a field has."""
     import polars as pl
 
+    own = pl.Categorical(pl.Categories(given.name))
     if len(given) and bool((given == given[0]).all()):
-        return given[:1].cast(pl.Categorical).new_from_index(0, len(given))
-    return given.cast(pl.Categorical)
+        return given[:1].cast(own).new_from_index(0, len(given))
+    return given.cast(own)
 
 
 def _seconds(texts: pl.Series, zone: str) -> tuple[pl.Series, pl.Series | None]:
@@ -225,6 +227,7 @@ class _Reading:
     """Times in an hour that a clock shows twice."""
 
     def __post_init__(self) -> None:
+        self.kept.complete()
         self.said = Said(self.kept, self.cluster)
         self.places = _different(self.kept, self.said)
         self.many = len(self.kept) if self.places is None else len(self.places)
@@ -307,14 +310,16 @@ class _Reading:
             cores = np.where(cores > 0, cores, kept.numbers(other, some, 0))
         there = said.of("NodeList", said.there, some)
         ids, line = kept.numbers("JobIDRaw", some, -1), np.arange(begin + 1, begin + 1 + len(word))
-        good = np.ones(len(word), bool)
+        listed, good = np.zeros(len(word), bool), np.ones(len(word), bool)
+        listed[twice[slice(*np.searchsorted(twice, [line[0], line[-1] + 1]))] - line[0]] = True
+        nodes = np.maximum(asked.nodes, given.nodes)
         for wrong, reason in (
             (
                 np.any([one == SKIPPED for one in (submit, start, end)], axis=0),
                 "a time that the clock skipped in spring",
             ),
             (submit == NEVER, "no time of submission"),
-            (pending & np.isin(line, twice), "what waits of an array, whose tasks have records of their own"),
+            (pending & listed, "what waits of an array, whose tasks have records of their own"),
             (pending & ~left, "still waited when the records were read"),
             (~ran & ~left & ~pending & over, "ended, and nobody knows when"),
             (~ran & ~left & ~pending, "still ran when the records were read"),
@@ -324,6 +329,7 @@ class _Reading:
             (cores <= 0, "no processors"),
             (ran & (there < 0), "ran on nodes that the cluster does not have"),
             (cores > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} processors"),
+            (nodes > MOST_PROCESSORS, f"more than {MOST_PROCESSORS:,} nodes"),
         ):
             now = wrong & good
             self.aside.setdefault(reason, []).extend([(line[now], ids[now])] * bool(now.any()))
@@ -405,7 +411,7 @@ class _Reading:
             return nothing
 
         def keys(some: Places) -> Ints:
-            return np.stack([self.kept.numbers(name, some, NEVER) for name in ("JobID", "Submit")], axis=1)
+            return np.stack([_shown(self.kept, some), self.kept.numbers("Submit", some, NEVER)], axis=1)
 
         asked, lines = [np.empty((0, 2), np.int64)], [nothing]
         for begin, some in self._some():
@@ -414,10 +420,11 @@ class _Reading:
             lines.append(begin + 1 + waiting)
         wanted, which = np.unique(np.concatenate(asked), axis=0, return_inverse=True)
         found = np.zeros(len(wanted), np.int64)
+        place = {tuple(one): at for at, one in enumerate(wanted.tolist())}
         for _, some in self._some():
             shown = keys(some)
-            alike = shown[np.isin(shown[:, 0], wanted[:, 0])]
-            place = {tuple(one): at for at, one in enumerate(wanted.tolist())}
+            near = np.searchsorted(wanted[:, 0], shown[:, 0]).clip(max=max(len(wanted) - 1, 0))
+            alike = shown[wanted[near, 0] == shown[:, 0]] if len(wanted) else shown[:0]
             for one in alike.tolist():
                 if (at := place.get(tuple(one), -1)) >= 0:
                     found[at] += 1
@@ -472,7 +479,8 @@ def _different(kept: Kept, said: Said) -> Ints | None:
         told = [index, numbers("JobIDRaw")]
     else:
         resized = said.of("State", said.resized, everything)
-        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER), numbers("JobID")]
+        told = [numbers("JobIDRaw"), numbers("Submit"), np.where(resized, numbers("Start"), NEVER)]
+        told.append(_shown(kept, everything))
     order = np.lexsort(told)
     same = np.ones(len(order) - 1, bool)
     for values in told:
@@ -482,6 +490,13 @@ def _different(kept: Kept, said: Said) -> Ints | None:
     del told, order, index
     found: Ints = last[np.lexsort([numbers(name, last) for name in reversed(by)])]
     return None if np.array_equal(found, np.arange(len(kept))) else found
+
+
+def _shown(kept: Kept, some: Places) -> Ints:
+    """The numbers of jobs as people see them; where they were not asked for, the raw ones."""
+    raw = kept.numbers("JobIDRaw", some, -1)
+    shown = kept.numbers("JobID", some, NEVER)
+    return np.where(shown == NEVER, raw, shown)
 
 
 def _in_order(keys: list[Ints]) -> bool:

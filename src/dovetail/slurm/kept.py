@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dovetail.arrays import Ints
+from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 Places: TypeAlias = NDArray[np.int64] | slice
 """Some of the records, in an order."""
 NO_NUMBER: Final = -(1 << 63)
+_AT_ONCE: Final = 1 << 20
 NO_TEXT: Final = -1
 """So that the last of a list stands for no text."""
 
@@ -32,6 +34,8 @@ class _Column:
     """The different texts; None: it is of numbers."""
     place: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """Of the text that polars knows by a number; -1: it is new."""
+    alive: pl.Series | None = None
+    """Polars forgets what its numbers of texts stand for when the last series of their kind is gone."""
     held: list[NDArray[Any]] = field(default_factory=list)
     file: IO[bytes] | None = None
     mapped: mmap.mmap | None = None
@@ -44,6 +48,7 @@ class _Column:
         """Some records more; `codes`: the numbers by which polars knows texts."""
         missing = codes.is_null().to_numpy() if codes.has_nulls() else None
         numbers = (codes if missing is None else codes.fill_null(0)).to_numpy()
+        self.alive = given[:0] if self.alive is None else self.alive
         if self.texts is None:
             self.held.append(numbers if missing is None else np.where(missing, NO_NUMBER, numbers))
             return
@@ -65,10 +70,16 @@ class _Column:
 
     def put_away(self) -> None:
         """Into the file."""
-        if self.file is None:
-            self.file = tempfile.TemporaryFile()  # noqa: SIM115 - it has no name, and goes with the process
-        for values in self.held:
-            self.file.write(values.tobytes())
+        try:
+            if self.file is None:
+                self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it has no name, and goes with the process
+            for values in self.held:
+                left = memoryview(values.tobytes())
+                while left:
+                    left = left[self.file.write(left) :]
+        except OSError as error:
+            where = f"temporary files in {tempfile.gettempdir()}"
+            raise SettingError(f"{where}: {error.strerror}; give more --memory, or TMPDIR another folder") from error
         self.held.clear()
 
     def whole(self) -> NDArray[Any]:
@@ -78,7 +89,6 @@ class _Column:
             return self.held[0]
         if self.mapped is None:
             self.put_away()
-            self.file.flush()
             self.mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
         return np.frombuffer(self.mapped, self.kind)
 
@@ -93,12 +103,6 @@ class Kept:
     """Bytes in memory."""
     many: int = 0
 
-    def __post_init__(self) -> None:
-        import polars as pl
-
-        self.alive = pl.Series([""], dtype=pl.Categorical)
-        """Polars forgets what its numbers of texts stand for when the last category is gone."""
-
     def __len__(self) -> int:
         return self.many
 
@@ -112,7 +116,7 @@ class Kept:
         for given, codes in zip(frame, frame.select(pl.all().to_physical()), strict=True):
             if given.name not in self.columns:
                 self.columns[given.name] = _Column([] if isinstance(given.dtype, pl.Categorical) else None)
-                self.columns[given.name].nothing(self.many)
+                self._lacking(self.columns[given.name])
             self.columns[given.name].add(given, codes)
         for name in self.columns.keys() - frame.columns:
             self.columns[name].nothing(len(frame))
@@ -122,6 +126,18 @@ class Kept:
             for column in self.columns.values():
                 column.put_away()
             self.held = 0
+
+    def _lacking(self, column: _Column) -> None:
+        """The records so far do not have it."""
+        for begin in range(0, self.many, _AT_ONCE):
+            column.nothing(min(_AT_ONCE, self.many - begin))
+            if any(other.file is not None for other in self.columns.values()):
+                column.put_away()
+
+    def complete(self) -> None:
+        """No more will come."""
+        for column in self.columns.values():
+            column.place, column.alive = np.empty(0, np.int32), None
 
     def texts(self, name: str) -> Sequence[str]:
         """The different texts of a field."""
