@@ -16,8 +16,6 @@ from dovetail.errors import SettingError
 LARGE, SMALL = "large", "small"
 MOST: Final = (1 << 32) - 1
 """The highest priority."""
-HELD: Final = 0
-"""The priority of a job that is held; no other job has it."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Asking:
-    """What is asked of waiting jobs: an array of each, one value for a job."""
+    """What is asked of waiting jobs that nobody holds: an array of each, one value for a job."""
 
     since: Ints
     """Since when age counts, in seconds; 0: it does not."""
