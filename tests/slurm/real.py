@@ -44,6 +44,10 @@ class RealSlurm:
     folder: str
     root: Path | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    speed: int = SPEED
+    extra: str = EXTRA
+    parameters: str = ""
+    """SchedulerParameters; empty: those that start jobs soonest."""
 
     def start(self, nodes: int) -> RealSlurm:
         """Make the root if there is none, start the daemons, and remember how clients reach them."""
@@ -57,6 +61,10 @@ class RealSlurm:
                 self.environment[name] = value
         return self
 
+    def file(self, name: str) -> Path:
+        """One of its files, as this machine sees it."""
+        return Path(f"{self.root or ''}{self.folder}/{name}")
+
     def wipe(self) -> None:
         """Stop it, and take away all of it but the root."""
         self._control("wipe", self.folder)
@@ -64,7 +72,8 @@ class RealSlurm:
     def _control(self, *words: str) -> subprocess.CompletedProcess[str]:
         inside = [] if self.root is None else [str(CLUSTER.parent / "root"), "run", str(self.root)]
         script = "cluster" if inside else str(CLUSTER)
-        options = {"SPEED": str(SPEED), "PRIORITY": "multifactor", "EXTRA": EXTRA}
+        options = {"SPEED": str(self.speed), "PRIORITY": "multifactor", "EXTRA": self.extra}
+        options |= {"SCHEDPARAMS": self.parameters} if self.parameters else {}
         return _done([*inside, script, *words], 300, os.environ | options)
 
     def command(self, words: Sequence[str]) -> list[str]:

@@ -69,7 +69,7 @@ SETTINGS: Final = (
 @contextmanager
 def configured(slurm: RealSlurm) -> Iterator[Callable[[Sequence[str]], None]]:
     """A function that adds lines to the configuration; it is put back."""
-    file = conf_of(slurm)
+    file = slurm.file("etc/slurm.conf")
     before = file.read_text()
 
     def add(lines: Sequence[str]) -> None:
@@ -80,10 +80,6 @@ def configured(slurm: RealSlurm) -> Iterator[Callable[[Sequence[str]], None]]:
         yield add
     finally:
         add([])
-
-
-def conf_of(slurm: RealSlurm) -> Path:
-    return Path(f"{slurm.root or ''}{slurm.folder}/etc/slurm.conf")
 
 
 def submit(slurm: RealSlurm, user: str, account: str, *options: str, run: str = "sleep 60") -> str:
@@ -116,7 +112,7 @@ def rules_of(slurm: RealSlurm, folder: Path) -> Priorities:
     for name, call in scontrol.CALLS.items():
         (folder / f"{name}.txt").write_text(slurm.run(*call))
     machine = scontrol.read_folder(folder)
-    flags = read_conf(conf_of(slurm)).config.get("PriorityFlags", "")
+    flags = read_conf(slurm.file("etc/slurm.conf")).config.get("PriorityFlags", "")
     return priorities(replace(machine, config=machine.config | {"PriorityFlags": flags}))
 
 

@@ -1,0 +1,71 @@
+"""How near our rules are to a real Slurm's, decision by decision.
+
+    python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 300]
+    python -m benchmarks.fidelity agree FILE ... [--differ 20]
+
+The first submits a workload to a real cluster of 64 nodes and keeps what was decided. The second puts the state just
+before each decision together and lets our rules decide.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from benchmarks.fidelity.agree import Counts, agreement
+from benchmarks.fidelity.collect import WORKLOADS, collect, started
+from benchmarks.fidelity.digest import read
+from scipy.stats import binomtest
+from tests.slurm.real import ROOTS, SUITES
+from tests.slurm.slow import Settings
+
+
+def _row(name: str, one: Counts) -> str:
+    low, high = binomtest(one.ours_too, max(one.theirs, 1)).proportion_ci(method="wilson")
+    counts = f"{one.theirs:>8,}{one.ours_too:>8,}{one.same_nodes:>12,}{one.only_ours:>11,}"
+    return f"  {name:<10}{counts}   {100 * low:.1f} to {100 * high:.1f} %"
+
+
+def agree(files: list[Path], differ: int) -> None:
+    for file in files:
+        digest = read(file)
+        found = agreement(digest, Settings())
+        slowest = max((one.took_s for one in digest.cycles), default=0)
+        yields = sum(one.yields for one in digest.cycles)
+        print(f"{digest.workload} on {digest.version}, {digest.speed} times as fast: {found.cycles:,} cycles,")
+        print(f"the slowest {slowest:.1f} s, {yields} yields; {found.passes:,} passes; {found.unknown:,} not known")
+        print(f"  {'':<10}{'theirs':>8}{'ours':>8}{'same nodes':>12}{'ours alone':>11}   95 % interval of ours")
+        for name, one in (("main loop", found.main), ("backfill", found.backfill), ("planned", found.planned)):
+            print(_row(name, one))
+        for line in found.differ[:differ]:
+            print(f"    {line[:200]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("collect")
+    one.add_argument("workload", choices=sorted(WORKLOADS))
+    one.add_argument("--out", type=Path, required=True)
+    one.add_argument("--version", choices=sorted(SUITES), default="22.05")
+    one.add_argument("--speed", type=int, default=20)
+    one.add_argument("--jobs", type=int, default=300)
+    one.add_argument("--seed", type=int, default=1)
+    other = verbs.add_parser("agree")
+    other.add_argument("files", type=Path, nargs="+")
+    other.add_argument("--differ", type=int, default=0)
+    given = parser.parse_args()
+    if given.verb == "agree":
+        agree(given.files, given.differ)
+        return
+    root = ROOTS / SUITES[given.version] if SUITES[given.version] else None
+    slurm = started(Path(f"/tmp/fidelity-{os.getpid()}"), given.version, given.speed, root)  # noqa: S108
+    try:
+        collect(slurm, given.workload, given.jobs, given.seed).write(given.out)
+    finally:
+        slurm.wipe()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,456 @@
+"""What Slurm does, in slow and obvious steps: one pass of its main loop, and one cycle of its backfill, from a state of
+nodes, running jobs and waiting jobs. Real cycles are compared with it (benchmarks/fidelity).
+
+With select/cons_tres, cores and memory; without topology, preemption, sharing of cores, arrays, features, licences and
+limits of accounts. Instants are seconds, memory is MiB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a node has."""
+
+    cores: int
+    memory: int
+    gpus: int = 0
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a waiting job asks for."""
+
+    number: int
+    partition: str
+    limit_s: int
+    tasks: int = 1
+    per_task: int = 1
+    """Cores of a task."""
+    least_nodes: int = 1
+    most_nodes: int = 0
+    """0: as many as there are tasks."""
+    tasks_per_node: int = 0
+    """0: any number."""
+    memory_per_core: int = 0
+    memory_per_node: int = 0
+    gpus_per_node: int = 0
+    whole: bool = False
+    priority: int = 1
+    submit: int = 0
+    since: int = 0
+    """Since when it may start."""
+    user: str = ""
+
+    @property
+    def cores(self) -> int:
+        return self.tasks * self.per_task
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running job: what it has of each node, and until when it may run."""
+
+    number: int
+    had: dict[int, Node]
+    end: int
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Some nodes."""
+
+    nodes: frozenset[int]
+    tier: int = 1
+    most_s: int = 0
+    """The longest that a job may run; 0: any time."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """SchedulerParameters, in seconds and counts."""
+
+    window: int = 86_400
+    resolution: int = 60
+    most_tested: int = 500
+    most_user: int = 0
+    most_partition: int = 0
+    most_started: int = 0
+    least_age: int = 0
+    least_priority: int = 0
+    partition_reservations: int = 0
+    """0: any number."""
+    table: int = 0
+    """Records of the table of nodes; 0: as many as jobs are tested."""
+    linear: int = 0
+    """By how much the width of a batch of ends grows; 0: it doubles."""
+    depth: int = 100
+    """Jobs that the main loop tests."""
+
+
+@dataclass
+class Decision:
+    """What became of a job in a cycle: started now, or planned for later, on which nodes."""
+
+    number: int
+    start: int
+    nodes: dict[int, int]
+    """Cores of each."""
+    started: bool
+    reserved: bool = False
+
+
+@dataclass
+class Machine:
+    """Nodes with what runs on them."""
+
+    nodes: Sequence[Node]
+    partitions: dict[str, Partition]
+    running: list[Running] = field(default_factory=list)
+    out: frozenset[int] = frozenset()
+    """Nodes that are down or drained."""
+    completing: frozenset[int] = frozenset()
+    """Nodes on which a job that has just ended is still being cleared away."""
+
+    def free(self, running: Iterable[Running]) -> list[Node]:
+        """What of each node nobody has."""
+        left = list(self.nodes)
+        for job in running:
+            for at, had in job.had.items():
+                mine = self.nodes[at] if job.whole else had
+                left[at] = replace(
+                    left[at], cores=left[at].cores - mine.cores, memory=left[at].memory - had.memory,
+                    gpus=left[at].gpus - mine.gpus,
+                )  # fmt: skip
+        return left
+
+
+def queue_order(jobs: Iterable[Job], partitions: dict[str, Partition]) -> list[Job]:
+    """The order in which both loops look at jobs."""
+    return sorted(jobs, key=lambda job: (-partitions[job.partition].tier, -job.priority, job.submit, job.number))
+
+
+# One job on some nodes.
+
+
+def cores_on(job: Job, free: Node, node: Node) -> int:
+    """How many cores of a node the job could use; 0: it cannot be there."""
+    if job.whole and (free.cores < node.cores or free.memory < free.cores * job.memory_per_core):
+        return 0
+    if free.gpus < job.gpus_per_node or free.memory < job.memory_per_node:
+        return 0
+    cores = free.cores
+    if job.memory_per_core:
+        cores = min(cores, free.memory // job.memory_per_core)
+    tasks = cores // job.per_task
+    if tasks < job.tasks_per_node:
+        return 0
+    if job.most_nodes == 1 and tasks < job.tasks:
+        return 0
+    if job.whole:
+        return free.cores if tasks else 0
+    return tasks * job.per_task
+
+
+def choose(job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int]) -> dict[int, int] | None:
+    """The nodes that a job would be given, with its cores on each; None: it does not fit."""
+    found = _chosen(job, machine, free, allowed)
+    if found is None or not job.tasks_per_node or job.whole:
+        return found
+    return dict.fromkeys(found, job.tasks_per_node * job.per_task)
+
+
+def _chosen(job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int]) -> dict[int, int] | None:
+    there = {at: cores_on(job, free[at], machine.nodes[at]) for at in sorted(allowed)}
+    there = {at: cores for at, cores in there.items() if cores > 0}
+    found = _gathered(job, machine, there)
+    if found is not None or len(there) <= job.least_nodes:
+        return found
+    for least in range(1, max(there.values())):  # without the nodes that have little
+        small = [at for at, cores in there.items() if cores <= least]
+        if not small and least > 1:
+            continue
+        for at in small:
+            if len(there) <= job.least_nodes:
+                break
+            del there[at]
+        found = _gathered(job, machine, there)
+        if found is not None or len(there) <= job.least_nodes:
+            return found
+    return None
+
+
+def _gathered(job: Job, machine: Machine, there: dict[int, int]) -> dict[int, int] | None:
+    """Runs of neighbours of one weight, the best first, until there is enough."""
+    if len(there) < job.least_nodes:
+        return None
+    wanted = max(job.least_nodes, job.most_nodes)
+    most = min(job.most_nodes or len(machine.nodes), max(job.tasks, job.least_nodes))
+    runs = _runs(machine, there)
+    cores, nodes, still, taken = job.cores, wanted, job.least_nodes, dict[int, int]()
+    while runs and most > 0:
+        best = _best(runs, there, machine, cores, nodes, job.least_nodes, wanted)
+        run = runs.pop(best)
+        if nodes <= 1:
+            fits = [at for at in run if there[at] >= cores]
+            if fits:
+                exact = [at for at in fits if there[at] == cores]
+                run = [exact[0] if exact else min(fits, key=lambda at: there[at])]
+        for at in run:
+            if most == 0 or (nodes <= 0 and cores <= 0):
+                break
+            if most == 1 and there[at] < cores:
+                continue
+            use = there[at]
+            if not job.whole:
+                use = min(use, max(cores - max(still - 1, 0), job.per_task))
+            taken[at] = use
+            cores, nodes, still, most = cores - use, nodes - 1, still - 1, most - 1
+        if nodes <= 0 and cores <= 0:
+            return taken
+    enough = nodes + job.least_nodes - wanted if wanted > job.least_nodes else nodes
+    return taken if cores <= 0 and enough <= 0 else None
+
+
+def _runs(machine: Machine, there: dict[int, int]) -> list[list[int]]:
+    runs, last = list[list[int]](), None
+    for at in range(len(machine.nodes)):
+        if at not in there:
+            last = None
+        elif last is not None and machine.nodes[at].weight == machine.nodes[last].weight:
+            runs[-1].append(at)
+            last = at
+        else:
+            runs.append([at])
+            last = at
+    return runs
+
+
+def _best(
+    runs: list[list[int]], there: dict[int, int], machine: Machine, cores: int, nodes: int, least: int, wanted: int
+) -> int:
+    """Which run is taken next: of the lowest weight the first that has enough, then the tightest; else the largest."""
+    best, best_cores, best_enough, best_weight = -1, 0, False, 0
+    for at, run in enumerate(runs):
+        has, weight = sum(there[one] for one in run), machine.nodes[run[0]].weight
+        needed = nodes + least - wanted if wanted > least else nodes
+        enough = has >= cores and len(run) >= needed
+        better = best < 0 or weight < best_weight
+        if not better and weight == best_weight:
+            better = (enough and not best_enough) or (enough and has < best_cores) or (not enough and has > best_cores)
+        if better:
+            best, best_cores, best_enough, best_weight = at, has, enough, weight
+    return best
+
+
+def will_run(
+    job: Job,
+    machine: Machine,
+    running: Sequence[Running],
+    allowed: frozenset[int],
+    now: int,
+    settings: Settings,
+    now_only: bool,
+) -> tuple[int, dict[int, int]] | None:
+    """When and where a job can start on some nodes, as those that run end by their limits: in batches whose width
+    doubles."""
+    found = choose(job, machine, machine.free(running), allowed)
+    if found is not None:
+        return now, found
+    if now_only:
+        return None
+    ends = sorted(running, key=lambda one: one.end)
+    gone, at, width, barrier = set[int](), 0, 30, 0
+    while at < len(ends):
+        last, after, count = -1, -1, 0
+        while at < len(ends):
+            one = ends[at]
+            at += 1
+            if not allowed & one.had.keys():  # what is behind it goes too, whenever it ends
+                continue
+            barrier = barrier or one.end + (30 - one.end % 30)
+            gone.add(one.number)
+            last, after = one.end, ends[at].end if at < len(ends) else -1
+            count += 1
+            if after < 0 or after > barrier + width or count > 201:
+                break
+        if last < 0:
+            break
+        if count > 201:
+            continue
+        width = width + settings.linear if settings.linear else width * 2
+        while after > barrier + width:
+            width = width + settings.linear if settings.linear else width * 2
+        left = [other for other in running if other.number not in gone]
+        found = choose(job, machine, machine.free(left), allowed)
+        if found is not None:
+            return (last if last > now else now + 1), found
+    return None
+
+
+# The table of nodes.
+
+
+@dataclass
+class Span:
+    """Between two instants: the nodes that are not reserved."""
+
+    begin: int
+    end: int
+    nodes: frozenset[int]
+
+
+@dataclass
+class Table:
+    """Which nodes are not reserved, from instant to instant."""
+
+    spans: list[Span]
+
+    def reserve(self, start: int, end: int, taken: Iterable[int], resolution: int) -> None:
+        """Take nodes away for a time."""
+        spans, gone = self.spans, frozenset(taken)
+        start = max(start, spans[0].begin)
+        end = max(end, start + resolution)
+        at = next((at for at, span in enumerate(spans) if span.end >= start), -1)
+        if at < 0:
+            return
+        before = max(at - 1, 0)
+        if spans[at].end > start:
+            spans.insert(at + 1, Span(start, spans[at].end, spans[at].nodes))
+            spans[at].end = start
+        after = len(spans)
+        for place in range(at + 1, len(spans)):
+            span = spans[place]
+            if end < span.end:
+                spans.insert(place + 1, Span(end, span.end, span.nodes))
+                span.end = end
+            span.nodes -= gone
+            if span.end == end:
+                after = place + 1
+                break
+        for place in range(before, min(after, len(spans) - 1)):  # one pair that is alike becomes one
+            if spans[place].nodes == spans[place + 1].nodes:
+                spans[place].end = spans[place + 1].end
+                del spans[place + 1]
+                break
+
+
+def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Settings) -> list[Decision]:
+    """One cycle that takes no time: what starts, and what is planned."""
+    step = settings.resolution
+    every = frozenset(range(len(machine.nodes))) - machine.out
+    table = Table([Span(now // step * step, (now + settings.window) // step * step, every)])
+    running, made, tested = list(machine.running), list[Decision](), 0
+    users, parts, reserved, started = dict[str, int](), dict[str, int](), dict[str, int](), 0
+    for job in queue_order(waiting, machine.partitions):
+        if tested >= settings.most_tested:
+            break
+        if job.priority == 0 or job.since > now:
+            continue
+        if settings.most_user and users.get(job.user, 0) >= settings.most_user:
+            continue
+        if settings.most_partition and parts.get(job.partition, 0) >= settings.most_partition:
+            continue
+        users[job.user], parts[job.partition] = users.get(job.user, 0) + 1, parts.get(job.partition, 0) + 1
+        now_only = job.priority < settings.least_priority or now - job.since < settings.least_age
+        count = settings.partition_reservations
+        now_only = now_only or bool(count and reserved.get(job.partition, 0) >= count)
+        if len(machine.nodes) and job.least_nodes > len(machine.partitions[job.partition].nodes):
+            continue
+        decided, tries = _planned(job, machine, running, table, now, settings, now_only)
+        tested += tries > 0
+        if decided is None:
+            continue
+        made.append(decided)
+        if decided.started:
+            started += 1
+            had = {at: _share(job, cores) for at, cores in decided.nodes.items()}
+            running.append(Running(job.number, had, now + job.limit_s, job.whole))
+            if job.whole:
+                table.reserve(0, (now + job.limit_s) // step * step, decided.nodes, step)
+            if settings.most_started and started >= settings.most_started:
+                break
+        elif decided.reserved:
+            reserved[job.partition] = reserved.get(job.partition, 0) + 1
+            begin, end = decided.start // step * step, (decided.start + job.limit_s) // step * step
+            if len(table.spans) >= (settings.table or settings.most_tested):
+                break
+            table.reserve(begin, end, decided.nodes, step)
+    return made
+
+
+def _share(job: Job, cores: int) -> Node:
+    """What a job has of a node on which it has so many cores."""
+    return Node(cores, job.memory_per_node or cores * job.memory_per_core, job.gpus_per_node)
+
+
+def _planned(
+    job: Job, machine: Machine, running: list[Running], table: Table, now: int, settings: Settings, now_only: bool
+) -> tuple[Decision | None, int]:
+    """Where one job goes, and how often it was tried: from one boundary of the table to the next."""
+    partition = machine.partitions[job.partition]
+    limit = min(job.limit_s, partition.most_s) if partition.most_s else job.limit_s
+    later, tries, step = now, 0, settings.resolution
+    while True:
+        earliest, end = later, later + limit
+        later = 0
+        base = partition.nodes - machine.out
+        allowed, spans = base, table.spans
+        for span, behind in zip(spans, [*spans[1:], None], strict=True):
+            if span.end <= earliest:
+                continue
+            if behind is not None and not later and not base & behind.nodes <= allowed & span.nodes:
+                later = span.end
+            if span.begin > end:
+                break
+            allowed &= span.nodes
+        found = None
+        if len(allowed) >= job.least_nodes:
+            tries += 1
+            found = will_run(job, machine, running, allowed, now, settings, now_only)
+        if found is None:
+            if later and not now_only:
+                continue
+            return None, tries
+        start = max(found[0], earliest)
+        if start <= now and machine.completing & found[1].keys():
+            start, later = now + 1, 0
+        if start <= now:
+            return Decision(job.number, now, found[1], started=True), tries
+        if now_only:
+            return None, tries
+        if later and start > later:
+            continue
+        begin, over = start // step * step, (start + limit) // step * step
+        if start > now + settings.window:
+            return Decision(job.number, start, found[1], started=False), tries
+        if any(one.end > begin and one.begin < over and not found[1].keys() <= one.nodes for one in spans):
+            later = start
+            continue
+        return Decision(job.number, start, found[1], started=False, reserved=True), tries
+
+
+def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Settings) -> list[Decision]:
+    """One pass of the main loop: in order, until in each partition one job does not fit. Its nodes are then left alone
+    for those behind it."""
+    made, running, blocked, left = list[Decision](), list(machine.running), set[str](), frozenset[int]()
+    for tested, job in enumerate(queue_order(waiting, machine.partitions)):
+        if tested > settings.depth:
+            break
+        if job.priority == 0 or job.since > now or job.partition in blocked:
+            continue
+        allowed = machine.partitions[job.partition].nodes - machine.out - machine.completing - left
+        found = choose(job, machine, machine.free(running), allowed) if len(allowed) >= job.least_nodes else None
+        if found is None:
+            blocked.add(job.partition)
+            left |= machine.partitions[job.partition].nodes
+            continue
+        made.append(Decision(job.number, now, found, started=True))
+        had = {at: _share(job, cores) for at, cores in found.items()}
+        running.append(Running(job.number, had, now + job.limit_s, job.whole))
+    return made
