@@ -13,12 +13,11 @@ import argparse
 import os
 from pathlib import Path
 
-from benchmarks.fidelity.agree import Counts, agreement
+from benchmarks.fidelity.agree import Counts, agreement, settings_of
 from benchmarks.fidelity.collect import WORKLOADS, collect, started
 from benchmarks.fidelity.digest import read
 from scipy.stats import binomtest
 from tests.slurm.real import ROOTS, SUITES
-from tests.slurm.slow import Settings
 
 
 def _row(name: str, one: Counts) -> str:
@@ -30,7 +29,7 @@ def _row(name: str, one: Counts) -> str:
 def agree(files: list[Path], differ: int) -> None:
     for file in files:
         digest = read(file)
-        found = agreement(digest, Settings())
+        found = agreement(digest, settings_of(digest))
         slowest = max((one.took_s for one in digest.cycles), default=0)
         yields = sum(one.yields for one in digest.cycles)
         print(f"{digest.workload} on {digest.version}, {digest.speed} times as fast: {found.cycles:,} cycles,")

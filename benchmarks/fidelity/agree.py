@@ -127,6 +127,11 @@ def job_of(number: int, texts: Texts) -> Job:
     )  # fmt: skip
 
 
+def settings_of(digest: Digest) -> Settings:
+    """Those of a run."""
+    return Settings(newer=digest.version != "22.05")
+
+
 def agreement(digest: Digest, settings: Settings, every: int = 1) -> Agreement:
     """All of a run; of the cycles of the backfill one in so many."""
     run, found, votes = Run(digest), Agreement(), dict[tuple[int, int, str], tuple[bool, bool]]()

@@ -21,7 +21,8 @@ PARAMETERS = (
 )
 """With a fast clock a cycle takes as many times longer as the clock is faster: no cycle shall yield."""
 _PRIORITY = re.compile(r" Priority=(\d+) ")
-EXTRA = "MinJobAge=200000\nDebugFlags=backfill,backfillmap"
+EXTRA = "MinJobAge=200000\nDebugFlags=backfill\nSlurmctldDebug=verbose"
+"""From 24.11 on plans are told to those who want to hear more."""
 
 
 def mixed(rng: random.Random, jobs: int) -> Iterator[tuple[float, list[str], int]]:

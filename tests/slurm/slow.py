@@ -91,6 +91,10 @@ class Settings:
     """By how much the width of a batch of ends grows; 0: it doubles."""
     depth: int = 100
     """Jobs that the main loop tests."""
+    newer: bool = False
+    """As 24.11 does, not 22.05: a node counts for no more than its tasks of a job; what is looked for between two
+    boundaries of the table is looked for there alone; reservations end at a boundary behind the job's end; a node that
+    is being cleared is taken last, not left out."""
 
 
 @dataclass
@@ -138,7 +142,7 @@ def queue_order(jobs: Iterable[Job], partitions: dict[str, Partition]) -> list[J
 # One job on some nodes.
 
 
-def cores_on(job: Job, free: Node, node: Node) -> int:
+def cores_on(job: Job, free: Node, node: Node, newer: bool) -> int:
     """How many cores of a node the job could use; 0: it cannot be there."""
     if job.whole and (free.cores < node.cores or free.memory < free.cores * job.memory_per_core):
         return 0
@@ -150,6 +154,8 @@ def cores_on(job: Job, free: Node, node: Node) -> int:
     tasks = cores // job.per_task
     if tasks < job.tasks_per_node:
         return 0
+    if newer and job.tasks_per_node:
+        tasks = job.tasks_per_node
     if job.most_nodes == 1 and tasks < job.tasks:
         return 0
     if job.whole:
@@ -157,16 +163,20 @@ def cores_on(job: Job, free: Node, node: Node) -> int:
     return tasks * job.per_task
 
 
-def choose(job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int]) -> dict[int, int] | None:
+def choose(
+    job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int], settings: Settings
+) -> dict[int, int] | None:
     """The nodes that a job would be given, with its cores on each; None: it does not fit."""
-    found = _chosen(job, machine, free, allowed)
+    found = _chosen(job, machine, free, allowed, settings.newer)
     if found is None or not job.tasks_per_node or job.whole:
         return found
     return dict.fromkeys(found, job.tasks_per_node * job.per_task)
 
 
-def _chosen(job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int]) -> dict[int, int] | None:
-    there = {at: cores_on(job, free[at], machine.nodes[at]) for at in sorted(allowed)}
+def _chosen(
+    job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int], newer: bool
+) -> dict[int, int] | None:
+    there = {at: cores_on(job, free[at], machine.nodes[at], newer) for at in sorted(allowed)}
     there = {at: cores for at, cores in there.items() if cores > 0}
     found = _gathered(job, machine, there)
     if found is not None or len(there) <= job.least_nodes:
@@ -256,16 +266,28 @@ def will_run(
     now: int,
     settings: Settings,
     now_only: bool,
+    between: tuple[int, int] = (0, 0),
 ) -> tuple[int, dict[int, int]] | None:
     """When and where a job can start on some nodes, as those that run end by their limits: in batches whose width
-    doubles."""
-    found = choose(job, machine, machine.free(running), allowed)
+    doubles. `between`: from when on it is looked for, and up to when; 0: without an end."""
+    begin, until = between
+    found = None
+    if begin <= now:
+        weighed = _cleared_last(machine) if settings.newer else machine
+        found = choose(job, weighed, machine.free(running), allowed, settings)
     if found is not None:
         return now, found
     if now_only:
         return None
-    ends = sorted(running, key=lambda one: one.end)
-    gone, at, width, barrier = set[int](), 0, 30, 0
+    gone, at, width, barrier = {one.number for one in running if one.end < begin}, 0, 30, 0
+    if begin:
+        left = [one for one in running if one.number not in gone]
+        found = choose(job, machine, machine.free(left), allowed, settings)
+        if found is not None:
+            return now, found
+    ends = sorted((one for one in running if one.number not in gone), key=lambda one: one.end)
+    if until:
+        ends = [one for one in ends if one.end <= until]
     while at < len(ends):
         last, after, count = -1, -1, 0
         while at < len(ends):
@@ -287,10 +309,22 @@ def will_run(
         while after > barrier + width:
             width = width + settings.linear if settings.linear else width * 2
         left = [other for other in running if other.number not in gone]
-        found = choose(job, machine, machine.free(left), allowed)
+        found = choose(job, machine, machine.free(left), allowed, settings)
         if found is not None:
             return (last if last > now else now + 1), found
     return None
+
+
+def _cleared_last(machine: Machine) -> Machine:
+    """Nodes that are being cleared weigh a little more."""
+    nodes = [replace(one, weight=2 * one.weight + (at in machine.completing)) for at, one in enumerate(machine.nodes)]
+    return replace(machine, nodes=nodes)
+
+
+def _slot(start: int, limit: int, settings: Settings) -> tuple[int, int]:
+    """The steps of the table that a job takes."""
+    step = settings.resolution
+    return start // step * step, (start + limit + settings.newer * (step - 1)) // step * step
 
 
 # The table of nodes.
@@ -372,12 +406,12 @@ def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Setti
             had = {at: _share(job, cores) for at, cores in decided.nodes.items()}
             running.append(Running(job.number, had, now + job.limit_s, job.whole))
             if job.whole:
-                table.reserve(0, (now + job.limit_s) // step * step, decided.nodes, step)
+                table.reserve(0, _slot(now, job.limit_s, settings)[1], decided.nodes, step)
             if settings.most_started and started >= settings.most_started:
                 break
         elif decided.reserved:
             reserved[job.partition] = reserved.get(job.partition, 0) + 1
-            begin, end = decided.start // step * step, (decided.start + job.limit_s) // step * step
+            begin, end = _slot(decided.start, job.limit_s, settings)
             if len(table.spans) >= (settings.table or settings.most_tested):
                 break
             table.reserve(begin, end, decided.nodes, step)
@@ -395,44 +429,57 @@ def _planned(
     """Where one job goes, and how often it was tried: from one boundary of the table to the next."""
     partition = machine.partitions[job.partition]
     limit = min(job.limit_s, partition.most_s) if partition.most_s else job.limit_s
-    later, tries, step = now, 0, settings.resolution
+    later, tries = now, 0
     while True:
         earliest, end = later, later + limit
         later = 0
         base = partition.nodes - machine.out
         allowed, spans = base, table.spans
-        for span, behind in zip(spans, [*spans[1:], None], strict=True):
+        for at, (span, behind) in enumerate(zip(spans, [*spans[1:], None], strict=True)):
             if span.end <= earliest:
                 continue
             if behind is not None and not later and not base & behind.nodes <= allowed & span.nodes:
                 later = span.end
             if span.begin > end:
+                if settings.newer and not later and at + 2 < len(spans):
+                    later = spans[at + 1].end
                 break
             allowed &= span.nodes
         found = None
         if len(allowed) >= job.least_nodes:
             tries += 1
-            found = will_run(job, machine, running, allowed, now, settings, now_only)
+            between = (earliest, later) if settings.newer else (0, 0)
+            found = will_run(job, machine, running, allowed, now, settings, now_only, between)
         if found is None:
             if later and not now_only:
                 continue
             return None, tries
         start = max(found[0], earliest)
+        if settings.newer and start > now and _reserved(table, found[1], *_slot(start, limit, settings)):
+            later = start
+            continue
         if start <= now and machine.completing & found[1].keys():
             start, later = now + 1, 0
-        if start <= now:
+        if start <= now and choose(job, machine, machine.free(running), found[1].keys(), settings) is None:
+            later = 0  # a job that should have ended is still there: the start fails, and what it needs is kept for it
+        elif start <= now:
             return Decision(job.number, now, found[1], started=True), tries
         if now_only:
             return None, tries
         if later and start > later:
             continue
-        begin, over = start // step * step, (start + limit) // step * step
         if start > now + settings.window:
             return Decision(job.number, start, found[1], started=False), tries
-        if any(one.end > begin and one.begin < over and not found[1].keys() <= one.nodes for one in spans):
+        if _reserved(table, found[1], *_slot(start, limit, settings)):
             later = start
             continue
         return Decision(job.number, start, found[1], started=False, reserved=True), tries
+
+
+def _reserved(table: Table, nodes: Iterable[int], begin: int, end: int) -> bool:
+    """Whether any of some nodes is reserved at any time between two instants."""
+    wanted = frozenset(nodes)
+    return any(span.end > begin and span.begin < end and not wanted <= span.nodes for span in table.spans)
 
 
 def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Settings) -> list[Decision]:
@@ -445,7 +492,8 @@ def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Sett
         if job.priority == 0 or job.since > now or job.partition in blocked:
             continue
         allowed = machine.partitions[job.partition].nodes - machine.out - machine.completing - left
-        found = choose(job, machine, machine.free(running), allowed) if len(allowed) >= job.least_nodes else None
+        fits = len(allowed) >= job.least_nodes
+        found = choose(job, machine, machine.free(running), allowed, settings) if fits else None
         if found is None:
             blocked.add(job.partition)
             left |= machine.partitions[job.partition].nodes
