@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pytest
@@ -37,20 +38,30 @@ def imported(folder: Path, begin: int, end: int, *options: str) -> list[str]:
     return [DOVETAIL, "workload", "import-slurm", *words, "--processors", "160", *options]
 
 
-def run(command: list[str], env: dict[str, str]) -> None:
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False)
+def run(command: list[str], env: dict[str, str]) -> str:
+    """What it printed. Once more where one of Slurm's programs hung: on a busy machine the library of fast clocks makes
+    them, now and then."""
+    for last in (False, True):
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+        if last or "timed out after" not in done.stderr:
+            break
     assert not done.returncode, done.stderr
+    return done.stdout + done.stderr
 
 
 def now(real: RealSlurm) -> int:
     return int(real.run("date", "+%s"))
 
 
+LATELY: Final = 8 * 3600
+"""Seconds of the cluster's clock in which all jobs came, also where the machine is busy: 8 minutes of this one's."""
+
+
 def test_every_job_comes_back(version: str, trapped: Trapped, tmp_path: Path) -> None:
     real, made = trapped(version)
     end = now(real)
     env = real.programs(tmp_path / "bin")
-    run(imported(tmp_path, end - 7200, end), env)
+    run(imported(tmp_path, end - LATELY, end), env)
     log = read_workload(tmp_path / "jobs.parquet")
     assert log.provenance.lines == len(log) + len(log.set_aside)
     shown = of_sacct(real)
@@ -78,7 +89,7 @@ def of_sacct(real: RealSlurm) -> dict[tuple[int, int], tuple[int, int, str, str]
     """Start, end, nodes and state of each job by its number and submission, as sacct prints them without texts."""
     found = {}
     fields = "JobIDRaw,Submit,Start,End,NodeList,State"
-    line = f"SLURM_TIME_FORMAT=%s sacct -a -X -D -P -n -S now-2hours -E now -o {fields}"
+    line = f"SLURM_TIME_FORMAT=%s sacct -a -X -D -P -n -S now-8hours -E now -o {fields}"
     for row in real.run("sh", "-c", line).splitlines():
         number, submit, start, end, nodes, state = row.split("|")
         found[int(number), int(submit)] = (words.instant(start), words.instant(end), nodes, state)
@@ -117,7 +128,7 @@ def test_windows_and_a_kill_make_the_same_bytes(version: str, trapped: Trapped, 
         command = imported(folder, begin, end, "--window", width)
         if name == "killed":
             process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            waits_for(lambda folder=folder: len(list(folder.glob("dump/*.zst"))) >= 5, 60, "some windows")  # type: ignore[misc]
+            waits_for(lambda folder=folder: len(list(folder.glob("dump/*.zst"))) >= 5, 180, "some windows")  # type: ignore[misc]
             process.send_signal(signal.SIGKILL)
             process.wait()
             assert not (folder / "jobs.parquet").exists()
@@ -132,9 +143,9 @@ def test_windows_and_a_kill_make_the_same_bytes(version: str, trapped: Trapped, 
 def test_json_is_the_same(version: str, trapped: Trapped, tmp_path: Path) -> None:
     real, _ = trapped(version)
     end = now(real)
-    run(imported(tmp_path, end - 7200, end), real.programs(tmp_path / "bin"))
+    run(imported(tmp_path, end - LATELY, end), real.programs(tmp_path / "bin"))
     plain, _ = read_history(tmp_path / "dump", 160)
-    (tmp_path / "dump.json").write_text(real.run("sacct", "-a", "-X", "-D", "--json", "-S", "now-2hours"))
+    (tmp_path / "dump.json").write_text(real.run("sacct", "-a", "-X", "-D", "--json", "-S", "now-8hours"))
     told, _ = read_history(tmp_path / "dump.json", 160)
     assert sorted(told.columns) == sorted(plain.columns)
     for column in plain.columns:
@@ -151,9 +162,8 @@ def test_names_come_back_and_do_no_harm(version: str, trapped: Trapped, tmp_path
     real, made = trapped(version)
     end = now(real)
     env = real.programs(tmp_path / "bin")
-    command = imported(tmp_path, end - 7200, end)
-    done = subprocess.run(command, env=env, capture_output=True, timeout=120, check=True)
-    assert b"\x1b" not in done.stdout + done.stderr
+    command = imported(tmp_path, end - LATELY, end)
+    assert "\x1b" not in run(command, env)
     log = read_workload(tmp_path / "jobs.parquet")
     name_of = {int(number): log.called("name", int(name)) for number, name in zip(log["id"], log["name"], strict=True)}
     for number in made.of("name"):
@@ -171,7 +181,7 @@ def test_what_happened_is_possible_on_the_imported_cluster(
     end = now(real)
     env = real.programs(tmp_path / "bin")
     run([DOVETAIL, "cluster", "import-slurm", "--dump", str(tmp_path / "machine"), "-o", str(tmp_path / "c.toml")], env)
-    command = imported(tmp_path, end - 7200, end, "--cluster", str(tmp_path / "c.toml"))
+    command = imported(tmp_path, end - LATELY, end, "--cluster", str(tmp_path / "c.toml"))
     command = [one for one in command if one not in ("--processors", "160")]
     run(command, env)
     nodes = read_cluster(tmp_path / "c.toml")

@@ -91,6 +91,6 @@ def submit_all(slurm: RealSlurm, end: bool = True) -> Submitted:
         live = [kind for kind in made.ids if kind != "held"]
         over = {"COMPLETED", "FAILED", "TIMEOUT", "CANCELLED"}
         waits_for(lambda: set(states(*live)) <= over, 180, "all but those held have ended")
-        known = ("sacct", "-a", "-X", "-n", "-P", "-S", "now-3hours", "-o", "State")
+        known = ("sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-8hours", "-o", "State")
         waits_for(lambda: not {"RUNNING", "PENDING"} & set(slurm.run(*known).split()), 60, "the database knows it")
     return made
