@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dovetail.slurm import words
-from dovetail.slurm.machine import Texts
+from dovetail.slurm.machine import Texts, of_lines
 
 MAIN, BACKFILL, END, SUBMIT = "main", "backfill", "end", "submit"
 _LINE = re.compile(r"\[(\S+)\] (.*)")
@@ -142,9 +142,8 @@ KEPT = (
 
 def job_of(line: str) -> tuple[int, Texts]:
     """A job by its line of `scontrol show job -d -o`."""
-    texts = dict(re.findall(r"(\S+?)=(\S*)", line))
+    texts = of_lines(line, "JobId").popitem()[1]
     kept = {name: texts[name] for name in KEPT}
-    per_node = re.search(r"NtasksPerN:B:S:C=(\d+):", line)
-    kept["PerNode"] = per_node[1] if per_node else "0"
+    kept["PerNode"] = texts["NtasksPerN:B:S:C"].partition(":")[0]
     kept["Nodes"] = str(words.tres(texts.get("ReqTRES") or texts["TRES"]).get("node", 1))
     return int(texts["JobId"]), kept

@@ -14,7 +14,7 @@ import pytest
 from dovetail.errors import SettingError
 from dovetail.io.write import write
 from dovetail.slurm.history import History, read_history
-from dovetail.slurm.kept import NO_NUMBER, NO_TEXT, Kept
+from dovetail.slurm.kept import NO_NUMBER, NO_PLACE, Kept
 from dovetail.slurm.records import FIELDS, Stretch, stretches
 from tests.conftest import CASES
 from tests.slurm.trap_records import dump, encoded, records
@@ -88,7 +88,7 @@ def test_columns_come_back(memory: int) -> None:
                 expected = [NO_NUMBER if row.get(name) is None else row[name] for row in wanted]
                 assert kept.numbers(name, places, NO_NUMBER).tolist() == expected
             for name in ("text", "other"):
-                texts = [None if at == NO_TEXT else kept.texts(name)[at] for at in kept.which(name, places).tolist()]
+                texts = [None if at == NO_PLACE else kept.texts(name)[at] for at in kept.which(name, places).tolist()]
                 assert texts == [row.get(name) for row in wanted]
         assert kept.numbers("c", some, 7).tolist() == [7] * 40
 

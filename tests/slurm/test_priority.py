@@ -13,7 +13,7 @@ from dovetail.errors import DovetailError
 from dovetail.policies.multifactor import Weights
 from dovetail.slurm import scontrol
 from dovetail.slurm.conf import read_conf
-from dovetail.slurm.machine import Texts
+from dovetail.slurm.machine import Texts, of_lines
 from dovetail.slurm.priority import Priorities, priorities
 
 CONF: Final = """ClusterName=here
@@ -78,10 +78,11 @@ def member(account: str, user: str = "", shares: str = "1", cluster: str = "here
             "Fairshare": shares, "Priority": ""}  # fmt: skip
 
 
-JOB: Final = {
-    "Account": "a", "UserId": "ann(5)", "AccrueTime": "1000", "NumCPUs": "2-6", "TimeLimit": "Partition_Limit",
-    "Partition": "all CPUs/Task=1", "QOS": "normal", "ReqTRES": "(null)", "Nice": "0",
-}  # fmt: skip
+SHOWN: Final = (
+    "JobId=7 UserId=ann(5) Nice=0 Account=a QOS=normal TimeLimit=Partition_Limit AccrueTime=1000 Partition=all "
+    "AllocNode:Sid=here:1 NumCPUs=2-6 NumTasks=2 CPUs/Task=1 ReqB:S:C:T=0:0:*:* ReqTRES=(null) Socks/Node=*"
+)
+JOB: Final = of_lines(SHOWN, "JobId")["7"]
 
 
 def test_members_and_jobs(tmp_path: Path) -> None:

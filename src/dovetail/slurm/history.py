@@ -419,13 +419,14 @@ class _Reading:
             asked.append(keys(some)[waiting])
             lines.append(begin + 1 + waiting)
         wanted, which = np.unique(np.concatenate(asked), axis=0, return_inverse=True)
+        if not len(wanted):
+            return nothing
         found = np.zeros(len(wanted), np.int64)
         place = {tuple(one): at for at, one in enumerate(wanted.tolist())}
         for _, some in self._some():
             shown = keys(some)
-            near = np.searchsorted(wanted[:, 0], shown[:, 0]).clip(max=max(len(wanted) - 1, 0))
-            alike = shown[wanted[near, 0] == shown[:, 0]] if len(wanted) else shown[:0]
-            for one in alike.tolist():
+            near = np.searchsorted(wanted[:, 0], shown[:, 0]).clip(max=len(wanted) - 1)
+            for one in shown[wanted[near, 0] == shown[:, 0]].tolist():
                 if (at := place.get(tuple(one), -1)) >= 0:
                     found[at] += 1
         twice: Ints = np.concatenate(lines)[found[which.reshape(-1)] > 1]

@@ -24,8 +24,8 @@ Places: TypeAlias = NDArray[np.int64] | slice
 """Some of the records, in an order."""
 NO_NUMBER: Final = -(1 << 63)
 _AT_ONCE: Final = 1 << 20
-NO_TEXT: Final = -1
-"""So that the last of a list stands for no text."""
+NO_PLACE: Final = -1
+"""Of no text: the last of a list stands for it."""
 
 
 @dataclass
@@ -53,20 +53,20 @@ class _Column:
             self.held.append(numbers if missing is None else np.where(missing, NO_NUMBER, numbers))
             return
         if (most := int(numbers.max(initial=0)) + 1) > len(self.place):
-            more = np.full(max(most, 2 * len(self.place)) - len(self.place), NO_TEXT, np.int32)
+            more = np.full(max(most, 2 * len(self.place)) - len(self.place), NO_PLACE, np.int32)
             self.place = np.concatenate([self.place, more])
         found = self.place[numbers]
-        new = np.flatnonzero((found == NO_TEXT) & (True if missing is None else ~missing))
+        new = np.flatnonzero((found == NO_PLACE) & (True if missing is None else ~missing))
         if len(new):
             some, first = np.unique(numbers[new], return_index=True)
             self.place[some[np.argsort(first)]] = np.arange(len(self.texts), len(self.texts) + len(some))
             self.texts += given.gather(new[np.sort(first)]).cast(str).to_list()
             found = self.place[numbers]
-        self.held.append(found if missing is None else np.where(missing, np.int32(NO_TEXT), found))
+        self.held.append(found if missing is None else np.where(missing, np.int32(NO_PLACE), found))
 
     def nothing(self, many: int) -> None:
         """Records that do not have it."""
-        self.held.append(np.full(many, NO_NUMBER if self.texts is None else NO_TEXT, self.kind))
+        self.held.append(np.full(many, NO_NUMBER if self.texts is None else NO_PLACE, self.kind))
 
     def put_away(self) -> None:
         """Into the file."""
@@ -146,7 +146,7 @@ class Kept:
     def which(self, name: str, some: Places) -> NDArray[np.int32]:
         """The places of the texts of some records."""
         if name not in self.columns:
-            return np.full(self.count(some), NO_TEXT, np.int32)
+            return np.full(self.count(some), NO_PLACE, np.int32)
         found: NDArray[np.int32] = self.columns[name].whole()[some]
         return found
 

@@ -276,7 +276,7 @@ def of_lines(text: str, key: str) -> dict[str, Texts]:
     return found
 
 
-_KEY: Final = re.compile(r"([A-Z][A-Za-z_]*(?:\[\d+\])?)=(.*?)(?=\s[A-Z][A-Za-z_]*(?:\[\d+\])?=|$)")
+_KEY: Final = re.compile(r"([A-Z][A-Za-z_/:]*(?:\[\d+\])?)=(.*?)(?=\s[A-Z][A-Za-z_/:]*(?:\[\d+\])?=|$)")
 
 
 def of_table(text: str, fields: Sequence[str]) -> tuple[Texts, ...]:

@@ -63,25 +63,25 @@ class Priorities:
         def numbers(read: Callable[[Texts], int]) -> Ints:
             return np.array([read(job) for job in jobs], np.int64)
 
-        partition = numbers(lambda job: self.partitions.get(_word(job, "Partition").partition(",")[0], -1))
-        account = numbers(lambda job: self.members.get((_word(job, "Account"), user_of(job)), -1))
-        asked = [_amounts(_word(job, "ReqTRES") or _word(job, "TRES")) for job in jobs]
+        partition = numbers(lambda job: self.partitions.get(job.get("Partition", "").partition(",")[0], -1))
+        account = numbers(lambda job: self.members.get((job.get("Account", ""), _user_of(job)), -1))
+        asked = [_amounts(job.get("ReqTRES", "") or job.get("TRES", "")) for job in jobs]
         names = self.rules.weights.resources
         return Asking(
-            since=numbers(lambda job: _since(_word(job, "AccrueTime"))),
-            processors=numbers(lambda job: _whole(_word(job, "NumCPUs").rpartition("-")[2], "NumCPUs")),
+            since=numbers(lambda job: _since(job.get("AccrueTime", ""))),
+            processors=numbers(lambda job: _whole(job.get("NumCPUs", "").rpartition("-")[2], "NumCPUs")),
             nodes=np.array([one.get("node", 1) for one in asked], np.int64),  # NumNodes is Slurm's guess
             limit_minutes=np.array([self._limit(job, at) for job, at in zip(jobs, partition.tolist(), strict=True)]),
             partition=partition,
-            qos=numbers(lambda job: self.qos.get(_word(job, "QOS"), -1)), account=account,
+            qos=numbers(lambda job: self.qos.get(job.get("QOS", ""), -1)), account=account,
             turn=np.append(turn, 0.0)[account],
-            site=numbers(lambda job: _whole(_word(job, "SiteFactor"), "SiteFactor")),
-            nice=numbers(lambda job: _whole(_word(job, "Nice"), "Nice")),
+            site=numbers(lambda job: _whole(job.get("SiteFactor", ""), "SiteFactor")),
+            nice=numbers(lambda job: _whole(job.get("Nice", ""), "Nice")),
             resources={name: np.array([one.get(name, 0) for one in asked], np.int64) for name in names},
         )  # fmt: skip
 
     def _limit(self, job: Texts, partition: int) -> int:
-        text = _word(job, "TimeLimit")
+        text = job.get("TimeLimit", "")
         if text.lower() == "partition_limit":
             return self.longest[partition] if partition >= 0 else _NO_END
         minutes = words.limit_minutes(text)
@@ -226,11 +226,6 @@ def _since(text: str) -> int:
     return 0 if at == NEVER else at
 
 
-def _word(texts: Texts, key: str) -> str:
-    """A text without the keys behind it that have signs in their names, such as `Socks/Node`."""
-    return next(iter(texts.get(key, "").split()), "")
-
-
-def user_of(job: Texts) -> str:
+def _user_of(job: Texts) -> str:
     """Whose job it is, by name."""
-    return _word(job, "UserId").partition("(")[0]
+    return job.get("UserId", "").partition("(")[0]
