@@ -1,6 +1,6 @@
 """How near our rules are to a real Slurm's, decision by decision.
 
-    python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 300]
+    python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 250]
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
 
 The first submits a workload to a real cluster of 64 nodes and keeps what was decided. The second puts the state just
@@ -14,8 +14,9 @@ import os
 from pathlib import Path
 
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
-from benchmarks.fidelity.collect import WORKLOADS, collect, started
+from benchmarks.fidelity.collect import collect, started
 from benchmarks.fidelity.digest import read
+from benchmarks.fidelity.workloads import KINDS
 from scipy.stats import binomtest
 from tests.slurm.real import ROOTS, SUITES
 
@@ -45,11 +46,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity")
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("collect")
-    one.add_argument("workload", choices=sorted(WORKLOADS))
+    one.add_argument("workload", choices=sorted(KINDS))
     one.add_argument("--out", type=Path, required=True)
     one.add_argument("--version", choices=sorted(SUITES), default="22.05")
     one.add_argument("--speed", type=int, default=20)
-    one.add_argument("--jobs", type=int, default=300)
+    one.add_argument("--jobs", type=int, default=0, help="calls of sbatch; 0: those of the workload")
     one.add_argument("--seed", type=int, default=1)
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
@@ -59,7 +60,7 @@ def main() -> None:
         agree(given.files, given.differ)
         return
     root = ROOTS / SUITES[given.version] if SUITES[given.version] else None
-    slurm = started(Path(f"/tmp/fidelity-{os.getpid()}"), given.version, given.speed, root)  # noqa: S108
+    slurm = started(Path(f"/tmp/fidelity-{os.getpid()}"), given.version, given.speed, root, given.workload)  # noqa: S108
     try:
         collect(slurm, given.workload, given.jobs, given.seed).write(given.out)
     finally:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import argparse
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from benchmarks.fidelity.digest import BACKFILL, END, MAIN, SUBMIT, Cycle, Digest
-from tests.slurm.slow import Decision, Job, Machine, Node, Partition, Running, Settings, backfill, main_loop
+from benchmarks.fidelity.digest import BACKFILL, END, MAIN, OF_ARRAY, SUBMIT, Cycle, Digest
+from tests.slurm.slow import (
+    Decision,
+    Job,
+    Machine,
+    Node,
+    Partition,
+    Reservation,
+    Running,
+    Settings,
+    backfill,
+    main_loop,
+)
 
 from dovetail.io.node_list import hosts
 from dovetail.slurm import words
 from dovetail.slurm.machine import Texts
 
-TOGETHER_S = 0.25
-"""Starts of the main loop that are no further apart are of one pass."""
+TOGETHER_S = 1.0
+"""Starts of the main loop that are no further apart, with nothing between them, are of one pass."""
 CLEARED_S = 0.3
 """For so long after its end a job's nodes are being cleared, as it seems: the log does not say. (That they are free
 again is what a pass of the main loop waits for.)"""
@@ -57,56 +69,75 @@ class Run:
 
     def __init__(self, digest: Digest) -> None:
         self.digest = digest
-        self.names = [name for name, _, _ in digest.nodes]
+        self.names = [name for name, *_ in digest.nodes]
         self.number = {name: at for at, name in enumerate(self.names)}
-        self.nodes = [Node(cores, memory) for _, cores, memory in digest.nodes]
+        self.nodes = [Node(cores, memory, gpus) for _, cores, memory, gpus in digest.nodes]
         self.partitions = {
-            name: Partition(frozenset(self.number[one] for one in hosts(text)))
-            for name, text in digest.partitions.items()
-        }  # fmt: skip
+            name: Partition(self._set(text), tier, max(60 * minutes, 0))
+            for name, (text, tier, minutes) in digest.partitions.items()
+        }
+        self.reservations = tuple(Reservation(self._set(text), *when) for text, *when in digest.reservations)
         self.had = {job: self._shares(told) for job, told in digest.had.items()}
-        self.jobs = {number: job_of(number, texts) for number, texts in digest.jobs.items()}
+        self.jobs = dict(self._tasks())
         first: dict[str, dict[int, float]] = {name: {} for name in (SUBMIT, MAIN, BACKFILL, END)}
         for at, what, job, _ in digest.events:
             first[what].setdefault(job, at)
         self.submitted, self.ended = first[SUBMIT], first[END]
         self.started = first[MAIN] | first[BACKFILL]
 
-    def _shares(self, told: list[tuple[str, int, int]]) -> dict[int, Node]:
+    def _set(self, nodes: str) -> frozenset[int]:
+        return frozenset(self.number[one] for one in hosts(nodes))
+
+    def _shares(self, told: list[tuple[str, int, int, int]]) -> dict[int, Node]:
         return {
-            self.number[name]: Node(cores, memory) for nodes, cores, memory in told for name in hosts(nodes)
+            self.number[name]: Node(cores, memory, gpus)
+            for nodes, cores, memory, gpus in told for name in hosts(nodes)
         }  # fmt: skip
+
+    def _tasks(self) -> Iterator[tuple[int, Job]]:
+        """Every job, and every task of an array, as it was asked for."""
+        for number, texts in self.digest.jobs.items():
+            asked = self.digest.asked[number // OF_ARRAY * OF_ARRAY]
+            if number % OF_ARRAY or "ArrayTaskId" not in texts:
+                yield number, job_of(number, texts, asked)
+            else:
+                for task in range(1, _array(asked) + 1):
+                    yield number + task, job_of(number + task, texts, asked)
 
     def at(self, instant: float) -> tuple[Machine, list[Job]] | None:
         """The state just before an instant; None: it is not known."""
         running = list[Running]()
         for job, began in self.started.items():
             if began < instant <= self.ended.get(job, instant):
-                if job not in self.had or job not in self.jobs:
+                if job not in self.had:
                     return None
                 at = self.digest.jobs[job]["StartTime"]
                 start = int(at) if at.isdigit() else int(began)
-                running.append(Running(job, self.had[job], start + self.jobs[job].limit_s))
+                one = self.jobs[job]
+                running.append(Running(job, self.had[job], start + one.limit_s, one.whole))
         clearing = [
             job for job, ended in self.ended.items() if instant - CLEARED_S < ended < instant and job in self.had
         ]
         ranks = {job: priority for at, job, priority in self.digest.priorities if at <= instant}
         waiting = [
-            replace(self.jobs[job], priority=ranks.get(job, 1)) for job, came in self.submitted.items()
-            if came < instant <= self.started.get(job, instant) and job in self.jobs
+            replace(one, priority=ranks.get(job, ranks.get(job // OF_ARRAY * OF_ARRAY, 1)))
+            for job, one in self.jobs.items()
+            if self.submitted[job // OF_ARRAY * OF_ARRAY] < instant <= self.started.get(job, instant)
         ]  # fmt: skip
         nodes = frozenset(node for job in clearing for node in self.had[job])
-        return Machine(self.nodes, self.partitions, running, completing=nodes), waiting
+        return Machine(
+            self.nodes, self.partitions, running, completing=nodes, reservations=self.reservations
+        ), waiting  # fmt: skip
 
     def passes(self) -> Iterator[dict[int, tuple[float, str]]]:
         """The jobs that each pass of the main loop started."""
         found: dict[int, tuple[float, str]] = {}
         last = -TOGETHER_S
         for at, what, job, nodes in self.digest.events:
+            if found and (what != MAIN or at - last >= TOGETHER_S):
+                yield found
+                found = {}
             if what == MAIN:
-                if at - last >= TOGETHER_S and found:
-                    yield found
-                    found = {}
                 found[job], last = (at, nodes), at
         if found:
             yield found
@@ -116,14 +147,30 @@ class Run:
         return {self.names[at] for at in decided.nodes}
 
 
-def job_of(number: int, texts: Texts) -> Job:
-    """What a job asks for, by what Slurm says of it."""
-    tasks, per_node = int(texts["NumTasks"]), int(texts["PerNode"])
-    nodes = tasks // per_node if per_node else 0
+_OPTIONS = argparse.ArgumentParser(add_help=False)
+_OPTIONS.add_argument("-n", type=int, default=0)
+_OPTIONS.add_argument("-N", type=int, default=0)
+_OPTIONS.add_argument("--ntasks-per-node", type=int, default=0)
+_OPTIONS.add_argument("--gres", default="")
+_OPTIONS.add_argument("--array", default="")
+_OPTIONS.add_argument("--exclusive", action="store_true")
+
+
+def _array(options: Sequence[str]) -> int:
+    """How many tasks an array has."""
+    return int(_OPTIONS.parse_known_args(options)[0].array.rpartition("-")[2])
+
+
+def job_of(number: int, texts: Texts, options: Sequence[str]) -> Job:
+    """What a job asks for, by its options, and by what Slurm says of it."""
+    asked = _OPTIONS.parse_known_args(options)[0]
+    tasks = asked.n or max(asked.N, 1) * max(asked.ntasks_per_node, 1)
+    devices = int(asked.gres.rpartition(":")[2] or 0)
     return Job(
-        number, texts["Partition"], words.elapsed_s(texts["TimeLimit"]), tasks, int(texts["CPUs/Task"]), max(nodes, 1),
-        nodes, per_node, MEMORY_OF_A_CORE, submit=int(texts["SubmitTime"]),
-        since=words.instant(texts["EligibleTime"]), user=texts["UserId"],
+        number, texts["Partition"], words.elapsed_s(texts["TimeLimit"]), tasks, 1, max(asked.N, 1), asked.N,
+        asked.ntasks_per_node, MEMORY_OF_A_CORE, gpus_per_node=devices, whole=asked.exclusive,
+        submit=int(texts["SubmitTime"]), since=words.instant(texts["EligibleTime"]), user=texts["UserId"],
+        array=number // OF_ARRAY if asked.array else 0,
     )  # fmt: skip
 
 
@@ -176,11 +223,15 @@ def _compared(run: Run, theirs: Mapping[int, str], ours: Mapping[int, Decision],
 
 
 def _vote(
-    run: Run, cycle: Cycle, decided: Mapping[int, Decision], settings: Settings,
+    run: Run, cycle: Cycle, decided: dict[int, Decision], settings: Settings,
     votes: dict[tuple[int, int, str], tuple[bool, bool]], found: Agreement,
 ) -> None:  # fmt: skip
-    for job, (start, nodes) in cycle.plans.items():
-        ours = decided.get(job)
+    for job, start, nodes in cycle.plans:
+        if job in run.jobs:
+            ours = decided.get(job)
+        else:  # the next task of an array
+            tasks = (one for one in sorted(decided) if one // OF_ARRAY * OF_ARRAY == job and not decided[one].started)
+            ours = next((decided.pop(one) for one in tasks), None)
         near = ours is not None and not ours.started and abs(ours.start - start) <= settings.resolution
         same = near and ours is not None and run.called(ours) == set(hosts(nodes))
         before = votes.get((job, start, nodes), (True, True))

@@ -1,7 +1,8 @@
 """What a real Slurm decided in one run, from its log and from what it said of jobs: small enough to be kept.
 
-The log has each cycle of the backfill where DebugFlags has backfill and backfillmap. What a job had on each node is
-only told while it runs, so it is asked for all the time.
+The log has each cycle of the backfill where DebugFlags has backfill. What a job had on each node is only told while it
+runs, so it is asked for all the time. The number of a job is 1,000 times Slurm's; that of a task of an array is 1,000
+times its array's and its own: so they stand in the order in which Slurm takes them.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dovetail.slurm import words
 from dovetail.slurm.machine import Texts, of_lines
 
 MAIN, BACKFILL, END, SUBMIT = "main", "backfill", "end", "submit"
 _LINE = re.compile(r"\[(\S+)\] (.*)")
-_SUBMIT = re.compile(r"_slurm_rpc_submit_batch_job: JobId=(\d+) InitPrio=(\d+)")
-_ALLOCATE = re.compile(r"sched: Allocate JobId=(\d+) NodeList=(\S+) ")
-_STARTED = re.compile(r"_start_job: Started JobId=(\d+) in \S+ on (\S+)")
-_DONE = re.compile(r"(?:_job_complete: JobId=(\d+) done|Time limit exhausted for JobId=(\d+))")
-_PLANNED = re.compile(r"_dump_job_sched: JobId=(\d+) to start at (\S+), end at \S+ on nodes (\S+) in")
+_JOB = r"JobId=(\d+)(?:_(\d+|\[[^\]]*\])(?:\(\d+\))?)?"
+_SUBMIT = re.compile(rf"_slurm_rpc_submit_batch_job: {_JOB} InitPrio=(\d+)")
+_ALLOCATE = re.compile(rf"sched: Allocate {_JOB} NodeList=(\S+) ")
+_STARTED = re.compile(rf"_start_job: Started {_JOB} in \S+ on (\S+)")
+_DONE = re.compile(rf"(?:_job_complete: {_JOB} done|Time limit exhausted for {_JOB})")
+_TESTED = re.compile(rf"_attempt_backfill: (?:BACKFILL: )?test for {_JOB} Prio=(\d+)")
+_PLANNED = re.compile(rf"_dump_job_sched: (?:BACKFILL: )?{_JOB} to start at (\S+), end at \S+ on nodes (\S+) in")
 _COMPLETED = re.compile(r"_attempt_backfill: completed testing (\d+)\(\d+\) jobs, usec=(\d+)")
-_HAD = re.compile(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+)")
+_HAD = re.compile(r"Nodes=(\S+) CPU_IDs=(\S+) Mem=(\d+) GRES=(\S*)")
+_DEVICES = re.compile(r"gpu[^,(]*:(\d+)\(")
+_SHOWN = re.compile(r"JobId=(\d+)(?: ArrayJobId=(\d+)(?: ArrayTaskId=(\d+)(?= ))?)?")
+OF_ARRAY = 1000
 
 
 @dataclass
@@ -38,8 +43,8 @@ class Cycle:
     yields: int = 0
     starts: dict[int, str] = field(default_factory=dict)
     """Nodes of the jobs that it started."""
-    plans: dict[int, tuple[int, str]] = field(default_factory=dict)
-    """When and where others are to start."""
+    plans: list[tuple[int, int, str]] = field(default_factory=list)
+    """Which others are to start when and where, in order; tasks of an array all by the array's number."""
 
 
 @dataclass
@@ -49,13 +54,20 @@ class Digest:
     version: str
     speed: int
     workload: str
-    nodes: list[tuple[str, int, int]] = field(default_factory=list)
-    """Name, cores and memory of each, in Slurm's order."""
-    partitions: dict[str, str] = field(default_factory=dict)
+    nodes: list[tuple[str, int, int, int]] = field(default_factory=list)
+    """Name, cores, memory and GPUs of each, in Slurm's order."""
+    partitions: dict[str, tuple[str, int, int]] = field(default_factory=dict)
+    """Nodes, tier, and the most minutes of a job; -1: any number."""
+    reservations: list[tuple[str, int, int]] = field(default_factory=list)
+    """Nodes, begin and end."""
     jobs: dict[int, Texts] = field(default_factory=dict)
-    """What is read of each job, in Slurm's words."""
-    had: dict[int, list[tuple[str, int, int]]] = field(default_factory=dict)
-    """Nodes that a job had, with the cores and the memory of each."""
+    """What is read of each job, in Slurm's words; of tasks of an array that have not started, under the array's."""
+    asked: dict[int, list[str]] = field(default_factory=dict)
+    """The options of each job that was submitted."""
+    seconds: dict[int, int] = field(default_factory=dict)
+    """How long it was made to run; each task of an array."""
+    had: dict[int, list[tuple[str, int, int, int]]] = field(default_factory=dict)
+    """Nodes that a job had, with the cores, the memory and the GPUs of each."""
     events: list[tuple[float, str, int, str]] = field(default_factory=list)
     """When what happened to which job, and on which nodes."""
     cycles: list[Cycle] = field(default_factory=list)
@@ -71,10 +83,9 @@ def read(path: Path) -> Digest:
     """What `write` wrote."""
     told = json.loads(lzma.decompress(path.read_bytes()))
     told["cycles"] = [
-        Cycle(**{**one, "starts": _numbered(one["starts"]), "plans": _numbered(one["plans"])})
-        for one in told["cycles"]
+        Cycle(**{**one, "starts": _numbered(one["starts"])}) for one in told["cycles"]
     ]  # fmt: skip
-    return Digest(**{**told, "jobs": _numbered(told["jobs"]), "had": _numbered(told["had"])})
+    return Digest(**{**told, **{name: _numbered(told[name]) for name in ("jobs", "asked", "seconds", "had")}})
 
 
 def _numbered(texts: dict[str, object]) -> dict[int, object]:
@@ -83,25 +94,30 @@ def _numbered(texts: dict[str, object]) -> dict[int, object]:
 
 def of_log(digest: Digest, lines: Iterable[str]) -> None:
     """Take in the log of slurmctld."""
-    cycle = None
+    cycle, ranks = None, dict[int, int]()
     for line in lines:
         if not (found := _LINE.match(line)):
             continue
         at, text = _instant(found[1]), found[2]
         if one := _PLANNED.search(text):
             if cycle is not None:
-                cycle.plans[int(one[1])] = (int(_instant(one[2])), one[3])
+                cycle.plans.append((_number(one), int(_instant(one[3])), one[4]))
         elif one := _SUBMIT.search(text):
-            digest.events.append((at, SUBMIT, int(one[1]), ""))
-            digest.priorities.append((at, int(one[1]), int(one[2])))
+            digest.events.append((at, SUBMIT, _number(one), ""))
+            digest.priorities.append((at, _number(one), int(one[3])))
         elif one := _ALLOCATE.search(text):
-            digest.events.append((at, MAIN, int(one[1]), one[2]))
+            digest.events.append((at, MAIN, _number(one), one[3]))
         elif one := _STARTED.search(text):
-            digest.events.append((at, BACKFILL, int(one[1]), one[2]))
+            digest.events.append((at, BACKFILL, _number(one), one[3]))
             if cycle is not None:
-                cycle.starts[int(one[1])] = one[2]
+                cycle.starts[_number(one)] = one[3]
+        elif one := _TESTED.search(text):
+            number, rank = _number(one), int(one[3])
+            if cycle is not None and ranks.get(number) != rank:
+                ranks[number] = rank
+                digest.priorities.append((cycle.at - 0.001, number, rank))
         elif one := _DONE.search(text):
-            digest.events.append((at, END, int(one[1] or one[2]), ""))
+            digest.events.append((at, END, _number(one) if one[1] else _number(one, 3), ""))
         elif "_attempt_backfill: beginning" in text:
             cycle = Cycle(at)
         elif cycle is not None and "yielding locks" in text:
@@ -117,9 +133,18 @@ def _instant(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def had_of(job: str) -> list[tuple[str, int, int]]:
+def _number(found: re.Match[str], at: int = 1) -> int:
+    """Of a job in a line of the log."""
+    task = found[at + 1] or ""
+    return OF_ARRAY * int(found[at]) + (int(task) if task.isdecimal() else 0)
+
+
+def had_of(job: str) -> list[tuple[str, int, int, int]]:
     """What a running job has of nodes, by its line of `scontrol show job -d -o`."""
-    return [(nodes, _count(cores), int(memory)) for nodes, cores, memory in _HAD.findall(job)]
+    return [
+        (nodes, _count(cores), int(memory), sum(int(one) for one in _DEVICES.findall(gres)))
+        for nodes, cores, memory, gres in _HAD.findall(job)
+    ]
 
 
 def _count(cores: str) -> int:
@@ -127,23 +152,25 @@ def _count(cores: str) -> int:
     return sum(int(last or first) - int(first) + 1 for first, _, last in pieces)
 
 
-KEPT = (
-    "Partition",
-    "StartTime",
-    "TimeLimit",
-    "NumTasks",
-    "CPUs/Task",
-    "SubmitTime",
-    "EligibleTime",
-    "UserId",
-)
-"""What is kept of a job; `PerNode` beside it: how many tasks on each node, and `Nodes`: how many it asked for."""
+NOT_KEPT = ("Command", "WorkDir", "StdErr", "StdIn", "StdOut", "AllocNode:Sid", "SubmitLine")
+"""Fields of a job that say where this machine's files are, or nothing of the job."""
 
 
-def job_of(line: str) -> tuple[int, Texts]:
-    """A job by its line of `scontrol show job -d -o`."""
+def take_job(digest: Digest, line: str, now: float) -> int | None:
+    """Take in a job by its line of `scontrol show job -d -o`; its number, if it runs and is not yet known to."""
+    if not (found := _SHOWN.match(line)):
+        return None
+    number = OF_ARRAY * int(found[2] or found[1]) + int(found[3] or 0)
+    if number in digest.had:
+        return None
     texts = of_lines(line, "JobId").popitem()[1]
-    kept = {name: texts[name] for name in KEPT}
-    kept["PerNode"] = texts["NtasksPerN:B:S:C"].partition(":")[0]
-    kept["Nodes"] = str(words.tres(texts.get("ReqTRES") or texts["TRES"]).get("node", 1))
-    return int(texts["JobId"]), kept
+    known = digest.jobs.get(number, {})
+    digest.jobs[number] = {name: text for name, text in texts.items() if name not in NOT_KEPT}
+    if texts["JobState"] == "PENDING" and known.get("Priority") != texts["Priority"]:
+        digest.priorities.append((now, number, int(texts["Priority"])))
+    return number
+
+
+def reservation_of(texts: Texts) -> tuple[str, int, int]:
+    """A reservation by what `scontrol show reservation -o` says of it."""
+    return texts["Nodes"], int(texts["StartTime"]), int(texts["EndTime"])

@@ -20,7 +20,7 @@ from dovetail.engine.compiled import Replay
 from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import new_learner
-from dovetail.kernels.planner.search import fitted
+from dovetail.kernels.passes.rule import fitted
 from dovetail.model.cluster import Cluster
 from dovetail.model.machine import new_machine
 from dovetail.model.plan import Plan

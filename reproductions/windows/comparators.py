@@ -16,6 +16,7 @@ from dovetail.kernels.compile import inner, jit
 from dovetail.kernels.machine import processors as counted
 from dovetail.kernels.machine.capacity import open_plan, reserve
 from dovetail.kernels.machine.timeline import Profile, earliest
+from dovetail.kernels.passes.rule import fitted
 from dovetail.kernels.planner.plan import PlanRule
 from dovetail.kernels.planner.search import (
     BEST_AT,
@@ -37,7 +38,6 @@ from dovetail.kernels.planner.search import (
     _move,
     _stand_at_best,
     decode,
-    fitted,
     search,
     seeded,
     wait_value,

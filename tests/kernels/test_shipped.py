@@ -102,7 +102,8 @@ def test_every_policy_finds_the_kernels_of_its_part() -> None:
             kinds.setdefault(type(rule).__name__, set()).add(str(typeof(rule)))  # type: ignore[no-untyped-call]
     assert {name: len(found) for name, found in kinds.items()} == dict.fromkeys(kinds, 1)
     processors = {part for part, (_, nodes) in parts().items() if part != "shared" and not nodes}
-    assert processors == {name.removesuffix("Rule").lower() for name in kinds} | {"slack"}
+    assert processors == {name.removesuffix("Rule").lower() for name in kinds} - {"slurm"} | {"slack"}
+    assert "slurm-nodes" in parts()
     assert {"list-nodes", "plan-nodes"} <= parts().keys()
 
 

@@ -150,7 +150,7 @@ class Slow:
 def watched(workload: Workload, site: Site, planner: MoneyPlanner) -> list[tuple[State, Plan]]:
     """The passes in which somebody fits and all who wait are in the window."""
     seen: list[tuple[State, Plan]] = []
-    bound = planner.at(site, workload, workload.processors)
+    bound = planner.at(site, workload, Cluster(workload.processors))
     Stepper(
         workload, Cluster(workload.processors), bound, np.asarray(workload.runtime),
         see=lambda state, plan: seen.append((state, plan)),
@@ -303,7 +303,7 @@ def test_settings() -> None:
             policy(wrong)
     site = Site("s", 1, price=Hours(np.array([1, 2])), carbon=Hours(np.array([1, 2])), tariff=1)
     for objective, price, horizon_s in (("cost", 1.0, NEVER), ("carbon", 1.0, NEVER), ("profit", 0.0, 3600)):
-        rule = MoneyPlanner(objective).at(site, jobs_of([(0, 1, 1, 1)], 1), 1).rule()
+        rule = MoneyPlanner(objective).at(site, jobs_of([(0, 1, 1, 1)], 1), Cluster(1)).rule()
         assert (rule.wait * 3600, rule.horizon_s) == (price, horizon_s)
     with pytest.raises(SettingError, match="choose from profit, cost, carbon"):
         MoneyPlanner("af")

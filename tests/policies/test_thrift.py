@@ -182,7 +182,7 @@ def test_jobs_that_draw_what_idle_processors_draw_wait_for_nothing() -> None:
 def test_hours_that_begin_at_any_second() -> None:
     """Steps stay as long as they are in the file."""
     site = Site("s", 1, price=Hours(np.array([300, 100, 300]) * MILLION, -26_007))
-    bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), 1)
+    bound = Thrift().at(site, jobs_of([(0, 1, 3600, 10**6)], 1), Cluster(1))
     assert (bound.rates.step_s, (bound.rates.begin + 26_007) % 3600) == (3600, 0)
 
 
@@ -192,9 +192,9 @@ def test_weather_alone_is_worth_a_wait() -> None:
     site = Site("s", 10**6, cooling=plant_table("air", PLANTS["air"], 1000), temperature_mc=warm,
                 price=Hours(np.array([100 * MILLION])))  # fmt: skip
     workload = jobs_of([(0, 1, 3600, 10**6)], 1)
-    assert Thrift(wait=0.001).at(site, workload, 1).rates.step_s == 3600
+    assert Thrift(wait=0.001).at(site, workload, Cluster(1)).rates.step_s == 3600
     with pytest.raises(SettingError, match="nothing to wait for"):
-        Thrift().at(Site("s", 1, price=Hours(np.array([100 * MILLION]))), workload, 1)
+        Thrift().at(Site("s", 1, price=Hours(np.array([100 * MILLION]))), workload, Cluster(1))
 
 
 def test_steps_of_a_constant_price_are_those_of_the_weather() -> None:

@@ -1,8 +1,8 @@
 """What Slurm does, in slow and obvious steps: one pass of its main loop, and one cycle of its backfill, from a state of
 nodes, running jobs and waiting jobs. Real cycles are compared with it (benchmarks/fidelity).
 
-With select/cons_tres, cores and memory; without topology, preemption, sharing of cores, arrays, features, licences and
-limits of accounts. Instants are seconds, memory is MiB.
+With select/cons_tres, cores and memory; without topology, preemption, sharing of cores, features, licences and limits
+of accounts. Instants are seconds, memory is MiB.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class Job:
     since: int = 0
     """Since when it may start."""
     user: str = ""
+    array: int = 0
+    """Tasks of one array have one number; they stand behind one another. 0: none."""
 
     @property
     def cores(self) -> int:
@@ -72,6 +74,15 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class Reservation:
+    """Nodes that are kept for others, or for maintenance."""
+
+    nodes: frozenset[int]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
 class Settings:
     """SchedulerParameters, in seconds and counts."""
 
@@ -85,6 +96,7 @@ class Settings:
     least_priority: int = 0
     partition_reservations: int = 0
     """0: any number."""
+    array_reservations: int = 20
     table: int = 0
     """Records of the table of nodes; 0: as many as jobs are tested."""
     linear: int = 0
@@ -120,6 +132,7 @@ class Machine:
     """Nodes that are down or drained."""
     completing: frozenset[int] = frozenset()
     """Nodes on which a job that has just ended is still being cleared away."""
+    reservations: tuple[Reservation, ...] = ()
 
     def free(self, running: Iterable[Running]) -> list[Node]:
         """What of each node nobody has."""
@@ -285,7 +298,7 @@ def will_run(
         found = choose(job, machine, machine.free(left), allowed, settings)
         if found is not None:
             return now, found
-    ends = sorted((one for one in running if one.number not in gone), key=lambda one: one.end)
+    ends = sorted((one for one in running if one.number not in gone), key=lambda one: (one.end, one.number))
     if until:
         ends = [one for one in ends if one.end <= until]
     while at < len(ends):
@@ -344,6 +357,8 @@ class Table:
     """Which nodes are not reserved, from instant to instant."""
 
     spans: list[Span]
+    records: int = 1
+    """How many there have been: one that has become part of another still counts."""
 
     def reserve(self, start: int, end: int, taken: Iterable[int], resolution: int) -> None:
         """Take nodes away for a time."""
@@ -357,12 +372,14 @@ class Table:
         if spans[at].end > start:
             spans.insert(at + 1, Span(start, spans[at].end, spans[at].nodes))
             spans[at].end = start
+            self.records += 1
         after = len(spans)
         for place in range(at + 1, len(spans)):
             span = spans[place]
             if end < span.end:
                 spans.insert(place + 1, Span(end, span.end, span.nodes))
                 span.end = end
+                self.records += 1
             span.nodes -= gone
             if span.end == end:
                 after = place + 1
@@ -381,11 +398,17 @@ def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Setti
     table = Table([Span(now // step * step, (now + settings.window) // step * step, every)])
     running, made, tested = list(machine.running), list[Decision](), 0
     users, parts, reserved, started = dict[str, int](), dict[str, int](), dict[str, int](), 0
+    array, of_array, rejected = 0, 0, 0
     for job in queue_order(waiting, machine.partitions):
-        if tested >= settings.most_tested:
+        if tested >= settings.most_tested and not (job.array and job.array == array):
             break
-        if job.priority == 0 or job.since > now:
+        if job.priority == 0 or job.since > now or (job.array and job.array == rejected):
             continue
+        if job.array != array:
+            array, of_array = job.array, 0
+        elif job.array and of_array >= settings.array_reservations:
+            continue
+        rejected = job.array  # until it is not
         if settings.most_user and users.get(job.user, 0) >= settings.most_user:
             continue
         if settings.most_partition and parts.get(job.partition, 0) >= settings.most_partition:
@@ -403,22 +426,24 @@ def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Setti
         made.append(decided)
         if decided.started:
             started += 1
-            had = {at: _share(job, cores) for at, cores in decided.nodes.items()}
+            rejected = 0
+            had = {at: share(job, cores) for at, cores in decided.nodes.items()}
             running.append(Running(job.number, had, now + job.limit_s, job.whole))
-            if job.whole:
+            if job.whole and table.records < (settings.table or settings.most_tested):
                 table.reserve(0, _slot(now, job.limit_s, settings)[1], decided.nodes, step)
             if settings.most_started and started >= settings.most_started:
                 break
         elif decided.reserved:
             reserved[job.partition] = reserved.get(job.partition, 0) + 1
+            rejected, of_array = 0, of_array + 1
             begin, end = _slot(decided.start, job.limit_s, settings)
-            if len(table.spans) >= (settings.table or settings.most_tested):
+            if table.records >= (settings.table or settings.most_tested):
                 break
             table.reserve(begin, end, decided.nodes, step)
     return made
 
 
-def _share(job: Job, cores: int) -> Node:
+def share(job: Job, cores: int) -> Node:
     """What a job has of a node on which it has so many cores."""
     return Node(cores, job.memory_per_node or cores * job.memory_per_core, job.gpus_per_node)
 
@@ -431,9 +456,9 @@ def _planned(
     limit = min(job.limit_s, partition.most_s) if partition.most_s else job.limit_s
     later, tries = now, 0
     while True:
-        earliest, end = later, later + limit
-        later = 0
-        base = partition.nodes - machine.out
+        earliest, kept = _beside_reservations(machine, partition, later, limit)
+        end, later = earliest + limit, 0
+        base = partition.nodes - machine.out - kept
         allowed, spans = base, table.spans
         for at, (span, behind) in enumerate(zip(spans, [*spans[1:], None], strict=True)):
             if span.end <= earliest:
@@ -445,6 +470,11 @@ def _planned(
                     later = spans[at + 1].end
                 break
             allowed &= span.nodes
+        ends = [one.end for one in machine.reservations if one.end >= earliest]
+        if kept and ends:
+            free_again = -(-min(ends) // settings.resolution) * settings.resolution + 1
+            if free_again < (now + settings.window) // settings.resolution * settings.resolution:
+                later = min(later or free_again, free_again)
         found = None
         if len(allowed) >= job.least_nodes:
             tries += 1
@@ -476,6 +506,24 @@ def _planned(
         return Decision(job.number, start, found[1], started=False, reserved=True), tries
 
 
+def _beside_reservations(
+    machine: Machine, partition: Partition, start: int, limit: int, move: bool = True
+) -> tuple[int, frozenset[int]]:
+    """Of a job that would start then: when it may, and the nodes of its partition that are kept from it. Where all of
+    the partition is, it waits for the end of that."""
+    for _ in range(11):
+        kept = frozenset[int]()
+        for one in machine.reservations:
+            if one.begin < start + limit and one.end > start:
+                kept |= one.nodes & partition.nodes
+                if partition.nodes <= one.nodes and move:
+                    start = one.end
+                    break
+        else:
+            return start, kept
+    return start, partition.nodes
+
+
 def _reserved(table: Table, nodes: Iterable[int], begin: int, end: int) -> bool:
     """Whether any of some nodes is reserved at any time between two instants."""
     wanted = frozenset(nodes)
@@ -491,7 +539,10 @@ def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Sett
             break
         if job.priority == 0 or job.since > now or job.partition in blocked:
             continue
-        allowed = machine.partitions[job.partition].nodes - machine.out - machine.completing - left
+        partition = machine.partitions[job.partition]
+        limit = min(job.limit_s, partition.most_s) if partition.most_s else job.limit_s
+        kept = _beside_reservations(machine, partition, now, limit, move=False)[1]
+        allowed = partition.nodes - machine.out - machine.completing - left - kept
         fits = len(allowed) >= job.least_nodes
         found = choose(job, machine, machine.free(running), allowed, settings) if fits else None
         if found is None:
@@ -499,6 +550,6 @@ def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Sett
             left |= machine.partitions[job.partition].nodes
             continue
         made.append(Decision(job.number, now, found, started=True))
-        had = {at: _share(job, cores) for at, cores in found.items()}
+        had = {at: share(job, cores) for at, cores in found.items()}
         running.append(Running(job.number, had, now + job.limit_s, job.whole))
     return made

@@ -30,7 +30,7 @@ def case_of(seed: int) -> tuple[Case, Policy]:
         if not isinstance(case.rule, RulePolicy) or case.large or not len(case):
             continue
         with suppress(SettingError):  # a site whose prices change too often
-            return case, case.rule.at(case.site, case.workload, case.cluster.processors)
+            return case, case.rule.at(case.site, case.workload, case.cluster)
 
 
 def random_state(case: Case, rng: random.Random) -> State:

@@ -58,7 +58,8 @@ def parts(policies: Sequence[str] = ()) -> dict[str, tuple[str, bool]]:
         if not one.compiled:
             continue
         rule = type(one.to_compile().rule()).__name__.removesuffix("Rule").lower()
-        found.setdefault(rule, (name, False))
+        if not one.needs_nodes:
+            found.setdefault(rule, (name, False))
         try:
             one.refuse("nodes")
         except SettingError:

@@ -11,7 +11,8 @@ import numpy as np
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.engine.compiled import Replay
 from dovetail.kernels import state as layout
-from dovetail.kernels.planner.search import BOUND_S, fitted
+from dovetail.kernels.passes.rule import fitted
+from dovetail.kernels.planner.search import BOUND_S
 from dovetail.policies.base import Asked, Choices
 
 

@@ -14,7 +14,7 @@ from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import Learner, copied_learner, new_learner
 from dovetail.kernels.machine.processors import Counted
-from dovetail.kernels.planner.search import fitted
+from dovetail.kernels.passes.rule import fitted
 from dovetail.kernels.queue import new_tree, waiting_jobs
 from dovetail.model.cluster import Cluster, Outage
 from dovetail.model.machine import Machine, new_machine, nodes_of

@@ -46,7 +46,7 @@ def fair_starts(
 
     Jobs submitted in the same second count as earlier if they stand earlier in the workload.
     """
-    policy = policy_named(policy).at(site, workload, cluster.processors)
+    policy = policy_named(policy).at(site, workload, cluster)
     if any(one.fails for one in cluster.outages):
         raise SettingError(
             "fair starts are not known where nodes fail: what runs is lost in one future, not in another"

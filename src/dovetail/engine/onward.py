@@ -19,7 +19,7 @@ from dovetail.kernels import replay as kernel
 from dovetail.kernels import state as layout
 from dovetail.kernels.learners.learner import new_learner
 from dovetail.kernels.machine.processors import Counted
-from dovetail.kernels.planner.search import fitted
+from dovetail.kernels.passes.rule import fitted
 from dovetail.model.machine import new_machine
 from dovetail.model.requests import Requests, joined, requests_of
 from dovetail.model.state import State

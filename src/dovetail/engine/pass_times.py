@@ -62,7 +62,7 @@ def timed_replay(
     """
     if cluster is None:
         cluster = Cluster(workload.processors)
-    policy = policy_named(policy).at(site, workload, cluster.processors)
+    policy = policy_named(policy).at(site, workload, cluster)
     if not policy.compiled or policy.timed:
         watch = _Watched(policy)
         schedule = replay(workload, watch, cluster=cluster, estimate=estimate, feedback=feedback, seed=seed)

@@ -143,7 +143,7 @@ def ready(
     """What a replay begins with. Whatever cannot be replayed is refused here, before anything is compiled for it."""
     if cluster is None:
         cluster = Cluster(workload.processors)
-    policy = policy_named(policy).at(site, workload, cluster.processors)
+    policy = policy_named(policy).at(site, workload, cluster)
     estimator = checked(workload, cluster, policy, estimate, feedback=feedback)
     if every_s < 0:
         raise SettingError(f"every={every_s}: passes cannot be less than 0 s apart")

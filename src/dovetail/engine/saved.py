@@ -24,7 +24,7 @@ from dovetail.engine.compiled import Replay
 from dovetail.errors import InputError
 from dovetail.kernels.announce import remark
 from dovetail.kernels.kept import SEAL, own, own_folder, sealed, write
-from dovetail.kernels.planner.search import fitted
+from dovetail.kernels.passes.rule import fitted
 from dovetail.model.schedule import Lost
 
 EVERY_S: Final = 60.0

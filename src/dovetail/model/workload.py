@@ -29,7 +29,7 @@ OPTIONAL: Final = (
     "wait", "allocated", "cpu_s", "memory_kb", "requested_memory_kb", "after", "think_s", "deadline_s", "line",
     "units", "per_node", "exclusive", "feature", "gpu_share", "reservation", "ran_on", "power_mw", "gpus", "soft_limit",
     "descriptor", "priority", "qos", "account", "not_before_s", "leaves_s",
-    "shape", "reason",
+    "shape", "reason", "array",
 )  # fmt: skip
 """Columns that a workload may have. `cpu_s` is float64, all others int64; `wait` is the recorded wait;
 `after` is the id of the job that this one waited for (SWF field 17) and `think_s` the pause after its end
@@ -40,9 +40,10 @@ recorded. `power_mw`: milliwatts that each processor of the job draws. Of SWF wi
 `soft_limit`, and a `descriptor` of nodes. `priority`, `qos` and `account` are for policies that look at them.
 `not_before_s`: how long after its submit a job may start at the earliest; it comes into the queue then. `leaves_s`: how
 long after its submit a job leaves the queue if it has not started; -1: it stays. `shape`: how well it is known what the
-job asks of nodes: 0 told, 1 inferred, 2 unknown. `reason`: why it waited, in the words of its batch system."""
+job asks of nodes: 0 told, 1 inferred, 2 unknown. `reason`: why it waited, in the words of its batch system.
+`array`: tasks of one array of jobs have one number; -1: it is none."""
 
-TOLD: Final = ("group", "name", "queue", "partition", "priority", "qos", "account", "reservation")
+TOLD: Final = ("group", "name", "queue", "partition", "priority", "qos", "account", "reservation", "array")
 """Columns that a job comes with and a policy may look at (`State.columns`)."""
 
 UNIT: Final = "unit_"

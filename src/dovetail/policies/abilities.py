@@ -12,6 +12,7 @@ EXAMPLES: Final = {
     "easy:relax=0.5": "lists with `relax` or `slack`",
     "conservative": "`conservative`",
     "dbf": "`dbf`",
+    "slurm": "`slurm`",
     "plan-af": "planners: `plan-af`, `-awf`, `-bsld`, `-p2sf`",
     "plan-deadline": "`plan-deadline`",
     "plan-auto": "`plan-auto`",

@@ -16,9 +16,8 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.machine.processors import Counted
 from dovetail.kernels.one_pass import fit_now, step
 from dovetail.kernels.passes.lists import ALL
-from dovetail.kernels.passes.rule import Common
-from dovetail.kernels.planner.search import fitted
-from dovetail.model.cluster import POWER
+from dovetail.kernels.passes.rule import Common, fitted
+from dovetail.model.cluster import POWER, Cluster
 from dovetail.model.machine import PLACES, Machine, new_machine, nodes_of
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
@@ -219,7 +218,7 @@ class Policy(ABC):
     def decide(self, state: State) -> Plan:
         """The plan for this instant."""
 
-    def at(self, site: Site | None, workload: Workload, processors: int) -> Policy:
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> Policy:
         """The same policy with the site where it will run, if it needs one."""
         return self
 

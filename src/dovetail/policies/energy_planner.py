@@ -18,6 +18,7 @@ from dovetail.kernels.passes.order import FCFS, GIVEN
 from dovetail.kernels.passes.rates import Rates
 from dovetail.kernels.planner.money import MoneyRule
 from dovetail.kernels.planner.search import no_space
+from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
@@ -71,12 +72,12 @@ class MoneyPlanner(RulePolicy):
             raise SettingError(f"horizon: only for objective=profit; of {self.objective}, that of whole jobs counts")
         check_heat(self.hot, self.cold)
 
-    def at(self, site: Site | None, workload: Workload, processors: int) -> MoneyPlanner:
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> MoneyPlanner:
         """The same, knowing what jobs draw, what it costs, at full load, and what they earn."""
         if len(self.rates.paid):
             return self
         saves = "carbon" if self.objective == "carbon" else "cost"
-        rates = rates_of(site, workload, processors, saves, max(self.hold_s, self.horizon_s or 0), self.name)
+        rates = rates_of(site, workload, cluster.processors, saves, max(self.hold_s, self.horizon_s or 0), self.name)
         tariff = 0.0
         if self.objective != "profit":
             check_varies(site, rates, saves)

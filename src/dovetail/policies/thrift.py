@@ -13,6 +13,7 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.passes.order import CODES
 from dovetail.kernels.passes.rates import Rates
 from dovetail.kernels.passes.thrift import ThriftRule
+from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
@@ -43,11 +44,11 @@ class Thrift(RulePolicy):
     cannot: ClassVar[Mapping[str, str]] = PLANS_AHEAD
     holds: ClassVar[str] = "there is room for it now; it is held for a cheaper hour or for jobs before it"
 
-    def at(self, site: Site | None, workload: Workload, processors: int) -> Thrift:
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> Thrift:
         """The same, knowing what jobs draw and what it costs, at full load."""
         if len(self.rates.paid):
             return self
-        rates = rates_of(site, workload, processors, self.saves, self.hold_s, self.name)
+        rates = rates_of(site, workload, cluster.processors, self.saves, self.hold_s, self.name)
         check_varies(site, rates, self.saves)
         return replace(self, rates=rates)
 

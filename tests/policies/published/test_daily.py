@@ -45,7 +45,7 @@ def busy_days(seed: int, jobs: int = 60) -> tuple[Workload, Site]:
 def carried_out(workload: Workload, daily: Daily, site: Site, processors: int) -> Schedule:
     """What a replay of a policy that knows the day makes, morning by morning: nothing happens between two of them that
     was not planned."""
-    daily = daily.at(site, workload, processors)
+    daily = daily.at(site, workload, Cluster(processors))
     start, none = np.full(len(workload), -1, np.int64), np.empty(0, np.int64)
     now = int(workload.submit[0])
     while bool((start < 0).any()):
@@ -200,6 +200,6 @@ def test_names_and_what_is_refused() -> None:
 def test_processors_that_are_switched_off_draw_nothing() -> None:
     workload, site = busy_days(4)
     site = replace(site, idle_mw=3000)
-    assert (Daily().at(site, workload, 8).draw_mw == workload.size * (workload["power_mw"] - 3000)).all()
+    assert (Daily().at(site, workload, Cluster(8)).draw_mw == workload.size * (workload["power_mw"] - 3000)).all()
     site = replace(site, off=Off(600, 300))
-    assert (Daily().at(site, workload, 8).draw_mw == workload.size * workload["power_mw"]).all()
+    assert (Daily().at(site, workload, Cluster(8)).draw_mw == workload.size * workload["power_mw"]).all()

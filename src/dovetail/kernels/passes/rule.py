@@ -54,6 +54,11 @@ class Common(NamedTuple):
     """The queue is kept as a tree where it has more entries than this; NEVER: it is not."""
 
 
+def fitted(rule: Any, cap: Any, room: int) -> Any:
+    """The rule with working space for such a machine and this many waiting and running jobs; one without as it is."""
+    return rule._replace(space=rule.space.fitted(rule, cap, room)) if "space" in rule._fields else rule
+
+
 @inner
 def by_arrival(rule: Any) -> bool:
     """Whether the queue is kept in order of arrival and sorted anew at each pass."""

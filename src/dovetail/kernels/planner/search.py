@@ -107,24 +107,21 @@ class Space(NamedTuple):
     counts: Ints
     """Plans that were decoded: one number."""
 
+    def fitted(self, rule: Any, cap: Any, room: int) -> Space:
+        """Space for plans of such a machine and this many waiting jobs."""
+        most = max(room + rule.common.foresight, CLASSES) + 1
+        slots = min(most, rule.window) // STRIDE + 1
+        ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
+        ints[SLOT, :slots] = np.arange(slots)
+        ints[OTHER, :slots] = np.arange(slots, 2 * slots)
+        plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
+        return self._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans)
+
 
 def no_space() -> Space:
-    """Working space for nothing; `fitted` makes that of a replay."""
+    """Working space for nothing; `Space.fitted` makes that of a replay."""
     none = np.zeros((0, 0), np.int64)
     return Space(none, np.zeros((0, 0)), none, np.zeros(1, np.uint64), np.zeros(1, np.int64))
-
-
-def fitted(rule: Any, cap: Any, room: int) -> Any:
-    """The rule with working space for plans of such a machine and this many waiting jobs; one without as it is."""
-    if "space" not in rule._fields:
-        return rule
-    most = max(room + rule.common.foresight, CLASSES) + 1
-    slots = min(most, rule.window) // STRIDE + 1
-    ints = np.zeros((INT_ROWS, max(most, 2 * slots)), np.int64)
-    ints[SLOT, :slots] = np.arange(slots)
-    ints[OTHER, :slots] = np.arange(slots, 2 * slots)
-    plans = np.repeat(cap.memory()[np.newaxis], 2 * slots, axis=0)
-    return rule._replace(space=rule.space._replace(ints=ints, floats=np.zeros((FLOAT_ROWS, most)), plans=plans))
 
 
 @inner

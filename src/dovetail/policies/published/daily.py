@@ -16,6 +16,7 @@ from dovetail.arrays import NEVER, Ints
 from dovetail.energy.rates import untold
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
+from dovetail.model.cluster import Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
@@ -81,7 +82,7 @@ class Daily(Policy):
     def by_solver(self) -> bool:
         return self.search in ("relax", "cp")
 
-    def at(self, site: Site | None, workload: Workload, processors: int) -> Daily:
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> Daily:
         if self.site is not None:
             return self
         if site is None:
@@ -184,7 +185,7 @@ class ByProfit(ListPolicy):
     mw: Ints = field(default_factory=lambda: np.empty(0, np.int64), repr=False, compare=False)
     """What a processor of each job draws."""
 
-    def at(self, site: Site | None, workload: Workload, processors: int) -> ByProfit:
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> ByProfit:
         if len(self.mw):
             return self
         if site is None:

@@ -1,0 +1,940 @@
+"""What Slurm does: a main loop at each moment, and from time to time a cycle of its backfill, by node.
+
+The main loop starts jobs in order until one does not fit; nothing behind it in its partition is looked at, and its
+nodes are left alone. The backfill gives each job in turn the first start that leaves all earlier plans their nodes: it
+asks when the running jobs leave room, their ends taken in batches that get wider, and reserves whole nodes from then
+on. The plan is made anew in each cycle.
+
+A job is given nodes as select/cons_tres does: runs of neighbours, the tightest that is enough first, else the largest.
+The same rules, slow and obvious, are in tests/slurm/slow.py, where they are compared with what real ones decide.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dovetail.arrays import NEVER, Ints
+from dovetail.kernels.compile import inner
+from dovetail.kernels.machine.capacity import start
+from dovetail.kernels.machine.node_classes import AT_NODES, KIND, NONE, ONE, ZERO
+from dovetail.kernels.machine.node_fit import (
+    DEVICES,
+    EXCLUSIVE,
+    PER_NODE,
+    PICKED,
+    PLAIN,
+    RESOURCES,
+    SHARE,
+    SHARED,
+    UNITS,
+    WILL_DO,
+    least_free,
+    taken,
+    whole,
+)
+from dovetail.kernels.machine.nodes import EVENT_OUT, EVENT_WHAT, EVENT_WHEN, KNOWN, OUT_BUT, OUT_NODE
+from dovetail.kernels.passes.rule import Common, sort_if_moving
+from dovetail.kernels.seam import answers
+from dovetail.kernels.state import (
+    ARRIVE,
+    END_JOB,
+    ESTIMATE,
+    NUMBER,
+    ORDER,
+    PLACE,
+    RUNNING,
+    START,
+    STARTED,
+    WAITING,
+    WAKE,
+    Run,
+)
+
+_NEVER: int = np.int64(NEVER)  # type: ignore[assignment]
+
+# Rows of Space.columns, by job of the workload.
+PARTITION, USER, ARRAY = range(3)
+"""ARRAY: tasks of one array have one number, and stand behind one another; -1: none."""
+COLUMNS = 3
+
+# Rows of Space.nodes, by node.
+ITS_KIND, WEIGHT, HAS, RUN_FIRST, RUN_LAST, RUN_CORES, TAKEN_NODE, TAKEN_CORES, FOUND_NODE, FOUND_CORES = range(10)
+"""HAS: cores of it that a job could use; 0: it cannot be there. RUN_*: runs of neighbours, in order. TAKEN_*: the nodes
+that a job would be given, in the order in which they were taken; FOUND_*: those that it is given."""
+NODE_ROWS = 10
+
+# Rows of Space.words: sets of nodes as bits.
+ALLOWED, BASE, KEPT, ONLY, LEFT, OUT = range(6)
+"""ALLOWED: where a job may be looked for. BASE: its nodes that are up and not kept from it. KEPT: nodes of reservations
+in its way. ONLY: those that were found for it. LEFT: taken from the main loop. OUT: nodes that are down."""
+WORD_ROWS = 6
+
+# Rows of Space.spans: the table of the backfill as a list, the first at 0.
+BEGIN, END, BEHIND = range(3)
+SPAN_ROWS = 3
+
+# Rows of Space.ends: the running jobs by their expected ends.
+ENDS_AT, ENDS_JOB = range(2)
+END_ROWS = 2
+
+# Positions in Space.info: how many there are.
+SPANS, TAKEN_NODES, FOUND_NODES, RUNNERS, USERS, PARTS = range(6)
+INFO = 6
+
+# Rows of Space.outages.
+OUT_FROM, OUT_UNTIL, OUT_TOLD, OUT_FOR = range(4)
+
+# Rows of Space.counts, by user or by partition.
+OF_USER, OF_PART, RESERVATIONS = range(3)
+
+BITS = 62
+"""Of a word: the sign stays out of it."""
+BATCH = 30
+"""Seconds: the first batch of ends is as wide, and ends at a multiple of it."""
+MOST_ENDS = 201
+"""A batch takes no more ends."""
+TRIES = 11
+"""So often a start is moved behind a reservation."""
+
+
+class Space(NamedTuple):
+    """Working space, and what is known of jobs and nodes."""
+
+    info: Ints
+    columns: Ints
+    sets: Ints
+    """Of each set of kinds (Nodes.sets), its nodes as bits."""
+    parts: Ints
+    """Of each partition, the same."""
+    nodes: Ints
+    free: Ints
+    """Of each node, a vector: what nobody has now; then what nobody will have at the instant that is looked at."""
+    words: Ints
+    spans: Ints
+    span_words: Ints
+    ends: Ints
+    outages: Ints
+    """Of each outage: when it begins, ends, gets known, and for which resource of leave it leaves room (-1: none)."""
+    outage_words: Ints
+    """The nodes of each, as bits."""
+    counts: Ints
+    """Of the users, then of the partitions: jobs looked at in this cycle; reservations of partitions."""
+
+    def fitted(self, rule: SlurmRule, cap: Any, room: int) -> Space:
+        """Space for such a machine, and so many jobs that run."""
+        fleet = cap.free
+        nodes, width = int(fleet[0]), cap.capacity.shape[1]
+        rows = np.zeros((NODE_ROWS, nodes), np.int64)
+        rows[ITS_KIND] = [fleet[fleet[fleet[AT_NODES] + node] + KIND] for node in range(nodes)]
+        wide = -(-nodes // BITS)
+        sets = bits_of(np.take(cap.sets, rows[ITS_KIND], axis=1))
+        spans = rule.table + 4
+        return self._replace(
+            sets=sets, nodes=rows, free=np.zeros((2 * nodes, width), np.int64),
+            words=np.zeros((WORD_ROWS, wide), np.int64), spans=np.zeros((SPAN_ROWS, spans), np.int64),
+            span_words=np.zeros((spans, wide), np.int64), ends=np.zeros((END_ROWS, 2 * room + 2), np.int64),
+            info=np.zeros(INFO, np.int64), **_outages(cap, nodes),
+        )  # fmt: skip
+
+
+def _outages(cap: Any, nodes: int) -> dict[str, Ints]:
+    """Those of a machine, together again that are of one time."""
+    rows = cap.outages
+    many = rows.shape[1] // 3
+    known = np.zeros(many, np.int64)
+    told = rows[EVENT_WHAT] == KNOWN
+    known[rows[EVENT_OUT, told]] = rows[EVENT_WHEN, told]
+    when = np.stack([*rows[OUT_NODE + 1 : OUT_BUT, :many], known, rows[OUT_BUT, :many]])
+    apart, which = np.unique(when, axis=1, return_inverse=True)
+    there = np.zeros((apart.shape[1], nodes), bool)
+    there[which.reshape(-1), rows[OUT_NODE, :many]] = True
+    return {"outages": np.ascontiguousarray(apart), "outage_words": bits_of(there)}
+
+
+def bits_of(rows: Any) -> Ints:
+    """Sets of nodes, a row of truths each, as bits."""
+    rows = np.asarray(rows, bool)
+    wide = -(-rows.shape[1] // BITS)
+    padded = np.zeros((len(rows), wide * BITS), np.int64)
+    padded[:, : rows.shape[1]] = rows
+    found: Ints = (padded.reshape(len(rows), wide, BITS) << np.arange(BITS)).sum(axis=2)
+    return np.ascontiguousarray(found)
+
+
+_NO = np.zeros((0, 1), np.int64)
+NO_SPACE = Space(_NO[:, 0], _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO)
+
+
+class SlurmRule(NamedTuple):
+    """SchedulerParameters, in seconds and counts; 0: no bound."""
+
+    common: Common
+    window: int
+    resolution: int
+    interval: int
+    phase: int
+    """Cycles are at multiples of `interval`, and this later."""
+    full: int
+    """At multiples of this the main loop looks at the whole queue; else at `depth` jobs."""
+    depth: int
+    tested: int
+    table: int
+    """Records of the table of nodes."""
+    of_user: int
+    of_partition: int
+    started: int
+    """Jobs that one cycle starts."""
+    reserved: int
+    """Reservations of one partition."""
+    of_array: int
+    """Reservations for tasks of one array."""
+    age: int
+    """Jobs that have waited for less get no reservation."""
+    linear: int
+    """By how much the width of a batch of ends grows; 0: it doubles."""
+    newer: bool
+    """As 24.11 does."""
+    memory: int
+    """Which resource is memory, given by the core; -1: none."""
+    space: Space = NO_SPACE
+
+
+# Sets of nodes.
+
+
+@inner
+def _in(words: Ints, row: int, node: int) -> bool:
+    return (words[row, node // BITS] >> (node % BITS)) & 1 == 1
+
+
+@inner
+def _put(words: Ints, row: int, node: int) -> None:
+    words[row, node // BITS] |= ONE << (node % BITS)
+
+
+@inner
+def _clear(words: Ints, row: int) -> None:
+    for w in range(words.shape[1]):
+        words[row, w] = 0
+
+
+@inner
+def _members(space: Space, row: int) -> int:
+    """How many nodes are in a set."""
+    found = 0
+    for w in range(space.words.shape[1]):
+        word = space.words[row, w]
+        while word != 0:
+            word &= word - 1
+            found += 1
+    return found
+
+
+# What jobs ask for.
+
+
+@inner
+def _spread(cap: Any, job: int) -> bool:
+    """Whether it wants just so many nodes, and as much of each."""
+    units, most = cap.rows[UNITS, job], cap.rows[PER_NODE, job]
+    return cap.rows[EXCLUSIVE, job] == 1 or units == 1 or (most > 0 and units % most == 0)
+
+
+@inner
+def _each(cap: Any, job: int) -> int:
+    """Units on each of its nodes, where it wants just so many of these."""
+    most = cap.rows[PER_NODE, job]
+    return ONE if cap.rows[EXCLUSIVE, job] == 1 or most == 0 else most
+
+
+@inner
+def _least_nodes(cap: Any, job: int) -> int:
+    return cap.rows[UNITS, job] // _each(cap, job) if _spread(cap, job) else ONE
+
+
+@inner
+def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int) -> int:
+    """How many cores of a node, with free[base + node] there, the job could use; 0: it cannot be there."""
+    space, rows, at = rule.space, cap.rows, base + node
+    free, core = space.free, max(cap.need[job, 0], ONE)
+    kind, exclusive = space.nodes[ITS_KIND, node], rows[EXCLUSIVE, job] == 1
+    for w in range(cap.capacity.shape[1] if exclusive else ZERO):
+        leave = cap.info[PLAIN] <= w < cap.info[RESOURCES]
+        if not leave and free[at, w] != cap.capacity[kind, w]:
+            return ZERO
+    spread = _spread(cap, job)
+    units = _each(cap, job) if spread else ONE
+    tasks, parts = free[at, 0] // core, free[at, 0]
+    for r in range(cap.info[PLAIN]):
+        need = cap.need[job, r]
+        if need == 0:
+            continue
+        if r == cap.info[SHARED]:
+            there = ZERO
+            for d in range(cap.info[DEVICES]):
+                there += free[at, cap.info[RESOURCES] + d] >= rows[SHARE, job]
+        else:
+            there = free[at, r]
+        if there < units * need:
+            return ZERO
+        tasks = min(tasks, there // need)
+        if r == rule.memory:
+            parts = min(parts, there * core // need)
+    if exclusive:
+        return free[at, 0]
+    if not spread:
+        most = rows[PER_NODE, job]
+        return core * (min(tasks, most) if most > 0 else tasks)
+    if rule.newer and rows[UNITS, job] > 1:
+        return units * core
+    return parts if units == 1 else parts // core * core
+
+
+# Which nodes.
+
+
+@inner
+def _choose(rule: SlurmRule, cap: Any, job: int, base: int, words: int) -> bool:
+    """Give a job nodes of a set (a row of Space.words), with what is free from free[base] on: TAKEN_*."""
+    space = rule.space
+    nodes, many, least = space.nodes, ZERO, _least_nodes(cap, job)
+    count = nodes.shape[1]
+    for node in range(count):
+        nodes[HAS, node] = 0
+        if _in(space.words, words, node):
+            nodes[HAS, node] = _room(rule, cap, job, node, base)
+            many += nodes[HAS, node] > 0
+    if _gathered(rule, cap, job, many, least):
+        return True
+    while many > least:  # without the nodes that have least
+        little = _NEVER
+        for node in range(count):
+            if nodes[HAS, node] > 0:
+                little = min(little, nodes[HAS, node])
+        more = False
+        for node in range(count):
+            more = more or nodes[HAS, node] > little
+        if not more:
+            return False
+        for node in range(count):
+            if nodes[HAS, node] == little and many > least:
+                nodes[HAS, node] = 0
+                many -= 1
+        if _gathered(rule, cap, job, many, least):
+            return True
+    return False
+
+
+@inner
+def _find_runs(nodes: Ints) -> int:
+    """Neighbours of one weight with something for the job, as RUN_*; how many there are."""
+    runs, last = ZERO, NONE
+    for node in range(nodes.shape[1]):
+        if nodes[HAS, node] == 0:
+            last = NONE
+            continue
+        if last < 0 or nodes[WEIGHT, node] != nodes[WEIGHT, last]:
+            nodes[RUN_FIRST, runs], nodes[RUN_CORES, runs] = node, ZERO
+            runs += 1
+        nodes[RUN_LAST, runs - 1] = node
+        nodes[RUN_CORES, runs - 1] += nodes[HAS, node]
+        last = node
+    return runs
+
+
+@inner
+def _gathered(rule: SlurmRule, cap: Any, job: int, many: int, least: int) -> bool:
+    """Runs of neighbours of one weight, the best first, until there is enough."""
+    if many < least:
+        return False
+    space = rule.space
+    nodes, info, spread = space.nodes, space.info, _spread(cap, job)
+    units, core = cap.rows[UNITS, job], max(cap.need[job, 0], ONE)
+    exclusive = cap.rows[EXCLUSIVE, job] == 1
+    cores, wanted, still = units * core, least, least
+    most = least if spread else min(nodes.shape[1], units)
+    part = ONE if spread and _each(cap, job) == 1 else core
+    runs = _find_runs(nodes)
+    info[TAKEN_NODES] = 0
+    while most > 0:
+        best = _best_run(nodes, runs, cores, wanted)
+        if best < 0:
+            break
+        first, last = nodes[RUN_FIRST, best], nodes[RUN_LAST, best]
+        nodes[RUN_CORES, best] = -1  # it is no longer there
+        if wanted <= 1:
+            tight = NONE
+            for node in range(first, last + 1):
+                if nodes[HAS, node] >= cores and (tight < 0 or nodes[HAS, node] < nodes[HAS, tight]):
+                    tight = node
+            if tight >= 0:
+                first = last = tight
+        for node in range(first, last + 1):
+            if most == 0 or (wanted <= 0 and cores <= 0):
+                break
+            if most == 1 and nodes[HAS, node] < cores:
+                continue
+            use = nodes[HAS, node]
+            if not exclusive:
+                use = min(use, max(cores - max(still - 1, ZERO), part))
+            at = info[TAKEN_NODES]
+            nodes[TAKEN_NODE, at], nodes[TAKEN_CORES, at] = node, use
+            info[TAKEN_NODES] = at + 1
+            cores -= use
+            wanted -= 1
+            still -= 1
+            most -= 1
+        if wanted <= 0 and cores <= 0:
+            break
+    if cores > 0 or wanted > 0:
+        return False
+    if spread and not exclusive:
+        for i in range(info[TAKEN_NODES]):
+            nodes[TAKEN_CORES, i] = _each(cap, job) * core
+    return True
+
+
+@inner
+def _best_run(nodes: Ints, runs: int, cores: int, wanted: int) -> int:
+    """Which run is taken next: of the lowest weight the first that has enough, then the tightest; else the largest."""
+    best, best_enough = NONE, False
+    for run in range(runs):
+        has = nodes[RUN_CORES, run]
+        if has < 0:
+            continue
+        weight = nodes[WEIGHT, nodes[RUN_FIRST, run]]
+        enough = has >= cores and nodes[RUN_LAST, run] - nodes[RUN_FIRST, run] + 1 >= wanted
+        better = best < 0
+        if not better:
+            other = nodes[WEIGHT, nodes[RUN_FIRST, best]]
+            better = weight < other
+            if weight == other:
+                if enough:
+                    better = not best_enough or has < nodes[RUN_CORES, best]
+                else:
+                    better = has > nodes[RUN_CORES, best]
+        if better:
+            best, best_enough = run, enough
+    return best
+
+
+# When.
+
+
+@inner
+def _take(space: Space, cap: Any, job: int, base: int, sign: int) -> None:
+    """Take what a job has of its nodes from what is free from free[base] on, or (+1) give it back."""
+    width = cap.capacity.shape[1]
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        node = cap.placed[0, unit]
+        for w in range(width):
+            if cap.rows[EXCLUSIVE, job] == 1:
+                part = whole(cap, job, space.nodes[ITS_KIND, node], w)
+            else:
+                part = taken(cap, job, w, cap.placed[1, unit])
+            space.free[base + node, w] += sign * part
+
+
+@inner
+def _runs_on(space: Space, cap: Any, job: int, row: int) -> bool:
+    for unit in range(cap.first[job], cap.first[job + 1]):
+        if _in(space.words, row, cap.placed[0, unit]):
+            return True
+    return False
+
+
+@inner
+def _found(space: Space) -> None:
+    """What was taken is what is found."""
+    many = space.info[TAKEN_NODES]
+    for i in range(many):
+        space.nodes[FOUND_NODE, i], space.nodes[FOUND_CORES, i] = (
+            space.nodes[TAKEN_NODE, i],
+            space.nodes[TAKEN_CORES, i],
+        )
+    space.info[FOUND_NODES] = many
+
+
+@inner
+def _will_run(rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, begin: int, until: int) -> int:
+    """When a job can start on the nodes of ALLOWED, as those that run end by their estimates, in batches that get
+    wider; -1: not as far as is known. `begin`: from when on it is looked for, `until` up to when; 0: without an end."""
+    space = rule.space
+    ends, many, nodes = space.ends, space.info[RUNNERS], space.nodes.shape[1]
+    if begin <= now and _choose(rule, cap, job, ZERO, ALLOWED):
+        _found(space)
+        return now
+    if now_only:
+        return NONE
+    for node in range(nodes):
+        for w in range(cap.capacity.shape[1]):
+            space.free[nodes + node, w] = space.free[node, w]
+    at = ZERO
+    if begin > 0:
+        while at < many and ends[ENDS_AT, at] < begin:
+            _take(space, cap, ends[ENDS_JOB, at], nodes, ONE)
+            at += 1
+        if _choose(rule, cap, job, nodes, ALLOWED):
+            _found(space)
+            return now
+    last_of_all = many
+    while until > 0 and last_of_all > at and ends[ENDS_AT, last_of_all - 1] > until:
+        last_of_all -= 1
+    width, barrier = BATCH, ZERO
+    while at < last_of_all:
+        last, after, count = NONE, NONE, ZERO
+        while at < last_of_all:
+            one, end = ends[ENDS_JOB, at], ends[ENDS_AT, at]
+            at += 1
+            if not _runs_on(space, cap, one, ALLOWED):
+                continue
+            if barrier == 0:
+                barrier = end + (BATCH - end % BATCH)
+            _take(space, cap, one, nodes, ONE)
+            last = end
+            after = ends[ENDS_AT, at] if at < last_of_all else NONE
+            count += 1
+            if after < 0 or after > barrier + width or count > MOST_ENDS:
+                break
+        if count == 0:
+            break
+        if count > MOST_ENDS:
+            continue
+        width = width + rule.linear if rule.linear > 0 else width * 2
+        while after > barrier + width:
+            width = width + rule.linear if rule.linear > 0 else width * 2
+        if _choose(rule, cap, job, nodes, ALLOWED):
+            _found(space)
+            return last if last > now else now + 1
+    return NONE
+
+
+@inner
+def _kept_for(space: Space, one: int, now: int) -> bool:
+    """Whether an outage is a reservation: known before it begins. Others are nodes that are down."""
+    known = space.outages[OUT_TOLD, one]
+    return known < space.outages[OUT_FROM, one] and known <= now < space.outages[OUT_UNTIL, one]
+
+
+@inner
+def _beside_outages(
+    rule: SlurmRule, cap: Any, job: int, part: int, now: int, start: int, length: int, move: bool
+) -> int:
+    """When a job of a partition that would start then may, with what is kept from it in KEPT. Where all of its
+    partition is kept, it waits for the end of that."""
+    space = rule.space
+    for _ in range(TRIES):
+        moved = False
+        _clear(space.words, KEPT)
+        for one in range(space.outages.shape[1]):
+            begin, end = space.outages[OUT_FROM, one], space.outages[OUT_UNTIL, one]
+            if not _kept_for(space, one, now) or begin >= start + length or end <= start:
+                continue
+            if space.outages[OUT_FOR, one] >= 0 and cap.need[job, space.outages[OUT_FOR, one]] == 1:
+                continue
+            all_of_it = True
+            for w in range(space.words.shape[1]):
+                mine = space.parts[part, w] & space.outage_words[one, w]
+                all_of_it = all_of_it and mine == space.parts[part, w]
+                space.words[KEPT, w] |= mine
+            if all_of_it and move:
+                start, moved = end, True
+                break
+        if not moved:
+            return start
+    for w in range(space.words.shape[1]):
+        space.words[KEPT, w] = space.parts[part, w]
+    return start
+
+
+@inner
+def _soonest_end(rule: SlurmRule, now: int, start: int) -> int:
+    """When the first outage ends that does not before `start`, at a step of the table; 0: none does."""
+    found = ZERO
+    for one in range(rule.space.outages.shape[1]):
+        end = rule.space.outages[OUT_UNTIL, one]
+        if _kept_for(rule.space, one, now) and end >= start and (found == 0 or end < found):
+            found = end
+    return -(-found // rule.resolution) * rule.resolution
+
+
+# The table of nodes: from instant to instant, those that are not reserved.
+
+
+@inner
+def _split(space: Space, span: int, at: int) -> None:
+    """Make a span two, the second from `at` on."""
+    new = space.info[SPANS]
+    space.info[SPANS] += 1
+    space.spans[BEGIN, new], space.spans[END, new] = at, space.spans[END, span]
+    space.spans[BEHIND, new] = space.spans[BEHIND, span]
+    space.spans[END, span], space.spans[BEHIND, span] = at, new
+    for w in range(space.words.shape[1]):
+        space.span_words[new, w] = space.span_words[span, w]
+
+
+@inner
+def _alike(space: Space, one: int, other: int) -> bool:
+    for w in range(space.words.shape[1]):
+        if space.span_words[one, w] != space.span_words[other, w]:
+            return False
+    return True
+
+
+@inner
+def _reserve(rule: SlurmRule, begin: int, end: int) -> None:
+    """Take the nodes that were found away for a time; then one pair of alike neighbours becomes one."""
+    space, spans = rule.space, rule.space.spans
+    begin = max(begin, spans[BEGIN, 0])
+    end = max(end, begin + rule.resolution)
+    _clear(space.words, ONLY)
+    for i in range(space.info[FOUND_NODES]):
+        _put(space.words, ONLY, space.nodes[FOUND_NODE, i])
+    at, before = ZERO, ZERO
+    while spans[END, at] < begin:
+        before, at = at, spans[BEHIND, at]
+        if at == 0:
+            return
+    if spans[END, at] > begin:
+        _split(space, at, begin)
+    last, span = NONE, spans[BEHIND, at]
+    while span != 0:
+        if end < spans[END, span]:
+            _split(space, span, end)
+        for w in range(space.words.shape[1]):
+            space.span_words[span, w] &= ~space.words[ONLY, w]
+        span, now = spans[BEHIND, span], span
+        if spans[END, now] == end:
+            last = span if span != 0 else NONE
+            break
+    one = before
+    while one != last and spans[BEHIND, one] != 0:
+        other = spans[BEHIND, one]
+        if _alike(space, one, other):
+            spans[END, one], spans[BEHIND, one] = spans[END, other], spans[BEHIND, other]
+            break
+        one = other
+
+
+@inner
+def _is_reserved(space: Space, begin: int, end: int) -> bool:
+    """Whether any of the nodes that were found is reserved at any time between two instants."""
+    _clear(space.words, ONLY)
+    for i in range(space.info[FOUND_NODES]):
+        _put(space.words, ONLY, space.nodes[FOUND_NODE, i])
+    span = ZERO
+    while True:
+        if space.spans[END, span] > begin and space.spans[BEGIN, span] < end:
+            for w in range(space.words.shape[1]):
+                if space.words[ONLY, w] & ~space.span_words[span, w] != 0:
+                    return True
+        span = space.spans[BEHIND, span]
+        if span == 0:
+            return False
+
+
+@inner
+def _slot_end(rule: SlurmRule, start: int, length: int) -> int:
+    """Where the steps of the table end that a job takes."""
+    more = rule.resolution - 1 if rule.newer else ZERO
+    return (start + length + more) // rule.resolution * rule.resolution
+
+
+# A cycle.
+
+NOTHING, STARTS, PLANNED, RESERVED = range(4)
+"""What becomes of a job in a cycle."""
+
+
+@inner
+def _give(rule: SlurmRule, cap: Any, run: Run, job: int, now: int, n_started: int) -> int:
+    """Start a job on the nodes that were found; how many have started."""
+    space, core, unit = rule.space, max(cap.need[job, 0], ONE), cap.first[job]
+    nodes, shared = space.nodes, cap.info[SHARED]
+    for i in range(space.info[FOUND_NODES]):
+        node = nodes[FOUND_NODE, i]
+        units = ONE if cap.rows[EXCLUSIVE, job] == 1 else nodes[FOUND_CORES, i] // core
+        used = ZERO
+        for _ in range(units):
+            devices, want = ZERO, cap.need[job, shared] if shared >= 0 else ZERO
+            for d in range(cap.info[DEVICES]):
+                if (
+                    want > 0
+                    and used >> d & 1 == 0
+                    and space.free[node, cap.info[RESOURCES] + d] >= cap.rows[SHARE, job]
+                ):
+                    devices |= ONE << d
+                    want -= 1
+            used |= devices
+            cap.pick[0, unit], cap.pick[1, unit] = node, devices
+            unit += 1
+    cap.rows[PICKED, job] = now
+    end = now + run.jobs[ESTIMATE, job]
+    start(cap, job, now, end)
+    _take(space, cap, job, ZERO, NONE)
+    at = space.info[RUNNERS]
+    ends = space.ends
+    while at > 0 and (
+        ends[ENDS_AT, at - 1] > end or (ends[ENDS_AT, at - 1] == end and _after(run, ends[ENDS_JOB, at - 1], job))
+    ):
+        ends[ENDS_AT, at], ends[ENDS_JOB, at] = ends[ENDS_AT, at - 1], ends[ENDS_JOB, at - 1]
+        at -= 1
+    ends[ENDS_AT, at], ends[ENDS_JOB, at] = end, job
+    space.info[RUNNERS] += 1
+    run.lists[STARTED, n_started] = job
+    return n_started + 1
+
+
+@inner
+def _after(run: Run, one: int, other: int) -> bool:
+    return run.jobs[NUMBER, one] > run.jobs[NUMBER, other]
+
+
+@inner
+def _allowed(rule: SlurmRule, cap: Any, job: int) -> None:
+    """ALLOWED: the nodes of a job that are up and not kept from it."""
+    words, which = rule.space.words, cap.rows[WILL_DO, job]
+    for w in range(words.shape[1]):
+        words[ALLOWED, w] = rule.space.sets[which, w] & ~words[OUT, w] & ~words[KEPT, w]
+
+
+@inner
+def _planned(
+    rule: SlurmRule, cap: Any, run: Run, job: int, part: int, now: int, now_only: bool
+) -> tuple[int, int, bool]:
+    """What becomes of one job, when it is to start, and whether it was tried at all: from one boundary of the table to
+    the next."""
+    space, spans, words = rule.space, rule.space.spans, rule.space.words
+    length, least = run.jobs[ESTIMATE, job], _least_nodes(cap, job)
+    later, tried = now, False
+    while True:
+        earliest = _beside_outages(rule, cap, job, part, now, later, length, True)
+        end, later, none_kept = earliest + length, ZERO, _members(space, KEPT) == 0
+        _allowed(rule, cap, job)
+        for w in range(words.shape[1]):
+            words[BASE, w] = words[ALLOWED, w]
+        at = ZERO
+        while True:
+            behind = spans[BEHIND, at]
+            if spans[END, at] > earliest:
+                if behind != 0 and later == 0:
+                    more = False  # nodes that are free behind it, and not so far
+                    for w in range(words.shape[1]):
+                        there = words[ALLOWED, w] & space.span_words[at, w]
+                        more = more or words[BASE, w] & space.span_words[behind, w] & ~there != 0
+                    if more:
+                        later = spans[END, at]
+                if spans[BEGIN, at] > end:
+                    if rule.newer and later == 0 and behind != 0 and spans[BEHIND, behind] != 0:
+                        later = spans[END, behind]
+                    break
+                for w in range(words.shape[1]):
+                    words[ALLOWED, w] &= space.span_words[at, w]
+            at = behind
+            if at == 0:
+                break
+        if not none_kept:
+            again = _soonest_end(rule, now, earliest)
+            if again > 0 and again + 1 < (now + rule.window) // rule.resolution * rule.resolution:
+                later = again + 1 if later == 0 else min(later, again + 1)
+        begins = NONE
+        if _members(space, ALLOWED) >= least:
+            tried = True
+            begin, until = (earliest, later) if rule.newer else (ZERO, ZERO)
+            begins = _will_run(rule, cap, job, now, now_only, begin, until)
+        if begins < 0:
+            if later > 0 and not now_only:
+                continue
+            return NOTHING, NONE, tried
+        begins = max(begins, earliest)
+        slot, slot_end = begins // rule.resolution * rule.resolution, _slot_end(rule, begins, length)
+        if rule.newer and begins > now and _is_reserved(space, slot, slot_end):
+            later = begins
+            continue
+        if begins <= now:
+            _clear(words, ONLY)
+            for i in range(space.info[FOUND_NODES]):
+                _put(words, ONLY, space.nodes[FOUND_NODE, i])
+            if _choose(rule, cap, job, ZERO, ONLY):
+                return STARTS, now, tried
+            later = ZERO
+        if now_only:
+            return NOTHING, NONE, tried
+        if later > 0 and begins > later:
+            continue
+        if begins > now + rule.window:
+            return PLANNED, begins, tried
+        if _is_reserved(space, slot, slot_end):
+            later = begins
+            continue
+        return RESERVED, begins, tried
+
+
+@inner
+def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_started: int) -> int:
+    """One of the backfill, over the jobs in ORDER; how many have started in all."""
+    space, info, count, columns = rule.space, rule.space.info, rule.space.counts, rule.space.columns
+    spans = space.spans
+    info[SPANS] = 1
+    spans[BEGIN, 0], spans[BEHIND, 0] = now // rule.resolution * rule.resolution, ZERO
+    spans[END, 0] = (now + rule.window) // rule.resolution * rule.resolution
+    for w in range(space.words.shape[1]):
+        space.span_words[0, w] = ~space.words[OUT, w]
+    for i in range(count.shape[1]):
+        count[OF_USER, i] = count[OF_PART, i] = count[RESERVATIONS, i] = ZERO
+    tested, started, array, of_array, rejected = ZERO, ZERO, NONE, ZERO, NONE
+    for i in range(waiting):
+        job = run.lists[ORDER, i]
+        number = run.jobs[NUMBER, job]
+        its = columns[ARRAY, number]
+        if tested >= rule.tested and not (its >= 0 and its == array):
+            break
+        if its >= 0 and its == rejected:
+            continue
+        if its != array:
+            array, of_array = its, ZERO
+        elif its >= 0 and of_array >= rule.of_array:
+            continue
+        rejected = its  # until it is not
+        part, user = columns[PARTITION, number], columns[USER, number]
+        if 0 < rule.of_user <= count[OF_USER, user] or 0 < rule.of_partition <= count[OF_PART, part]:
+            continue
+        count[OF_USER, user] += 1
+        count[OF_PART, part] += 1
+        now_only = now - run.jobs[ARRIVE, job] < rule.age or 0 < rule.reserved <= count[RESERVATIONS, part]
+        made, at, tried = _planned(rule, cap, run, job, part, now, now_only)
+        tested += tried
+        if made == NOTHING:
+            continue
+        length = run.jobs[ESTIMATE, job]
+        run.jobs[PLACE, job] = at
+        if made == STARTS:
+            started += 1
+            rejected = NONE
+            n_started = _give(rule, cap, run, job, now, n_started)
+            if cap.rows[EXCLUSIVE, job] == 1 and info[SPANS] < rule.table:
+                _reserve(rule, ZERO, _slot_end(rule, now, length))
+            if 0 < rule.started <= started:
+                break
+        elif made == RESERVED:
+            count[RESERVATIONS, part] += 1
+            rejected = NONE
+            of_array += 1
+            if info[SPANS] >= rule.table:
+                break
+            _reserve(rule, at // rule.resolution * rule.resolution, _slot_end(rule, at, length))
+    return n_started
+
+
+@inner
+def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth: int) -> int:
+    """One pass of it; how many jobs start. Those that still wait are then in ORDER."""
+    space, words, n_started, left = rule.space, rule.space.words, ZERO, ZERO
+    blocked = space.counts[OF_PART]
+    _clear(words, LEFT)
+    for i in range(space.counts.shape[1]):
+        blocked[i] = 0
+    for i in range(run.info[WAITING]):
+        job = queue[i]
+        run.jobs[PLACE, job] = NONE
+        part = space.columns[PARTITION, run.jobs[NUMBER, job]]
+        begins = False
+        if i <= depth and blocked[part] == 0:
+            _beside_outages(rule, cap, job, part, now, now, run.jobs[ESTIMATE, job], False)
+            _allowed(rule, cap, job)
+            for w in range(words.shape[1]):
+                words[ALLOWED, w] &= ~words[LEFT, w]
+            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, ZERO, ALLOWED)
+            if begins:
+                _found(space)
+                n_started = _give(rule, cap, run, job, now, n_started)
+            else:
+                blocked[part] = 1
+                for w in range(words.shape[1]):
+                    words[LEFT, w] |= space.parts[part, w]
+        if not begins:
+            run.lists[ORDER, left] = job
+            left += 1
+    return n_started
+
+
+@inner
+def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
+    """What is free on each node, which are down, and who runs, by their expected ends."""
+    space, fleet, words = rule.space, cap.free, rule.space.words
+    for node in range(space.nodes.shape[1]):
+        least_free(fleet, fleet[fleet[AT_NODES] + node], ZERO, ONE, space.free[node])
+    _clear(words, OUT)
+    for one in range(space.outages.shape[1]):
+        begin, end = space.outages[OUT_FROM, one], space.outages[OUT_UNTIL, one]
+        if space.outages[OUT_TOLD, one] >= begin and begin <= now < end:
+            for w in range(words.shape[1]):
+                words[OUT, w] |= space.outage_words[one, w]
+
+
+@inner
+def _line_up(rule: SlurmRule, run: Run) -> None:
+    """The running jobs by their expected ends."""
+    space, many = rule.space, run.info[RUNNING]
+    for i in range(many):
+        job = run.lists[END_JOB, i]
+        space.ends[ENDS_JOB, i], space.ends[ENDS_AT, i] = job, run.jobs[START, job] + run.jobs[ESTIMATE, job]
+    # A heap sort: the running jobs are thousands.
+    for root in range(many // 2 - 1, -1, -1):
+        _sink(space.ends, run, root, many)
+    for last in range(many - 1, 0, -1):
+        _swap(space.ends, ZERO, last)
+        _sink(space.ends, run, ZERO, last)
+    space.info[RUNNERS] = many
+
+
+@inner
+def _swap(ends: Ints, one: int, other: int) -> None:
+    for row in range(2):
+        ends[row, one], ends[row, other] = ends[row, other], ends[row, one]
+
+
+@inner
+def _sink(ends: Ints, run: Run, root: int, many: int) -> None:
+    while 2 * root + 1 < many:
+        child = 2 * root + 1
+        if child + 1 < many and _is_later(ends, run, child + 1, child):
+            child += 1
+        if not _is_later(ends, run, child, root):
+            return
+        _swap(ends, root, child)
+        root = child
+
+
+@inner
+def _is_later(ends: Ints, run: Run, one: int, other: int) -> bool:
+    if ends[ENDS_AT, one] != ends[ENDS_AT, other]:
+        return ends[ENDS_AT, one] > ends[ENDS_AT, other]
+    return _after(run, ends[ENDS_JOB, one], ends[ENDS_JOB, other])
+
+
+@inner
+def _decide_slurm(rule: SlurmRule, cap: Any, run: Run, now: int) -> int:
+    waiting = run.info[WAITING]
+    run.info[WAKE] = _NEVER
+    if waiting == 0:
+        return ZERO
+    _look(rule, cap, run, now)
+    cycle = (now - rule.phase) % rule.interval == 0
+    rule.space.info[RUNNERS] = ZERO
+    if cycle:
+        _line_up(rule, run)
+    everything = now % rule.full == 0
+    queue, _ = sort_if_moving(run, rule, now)
+    n_started = _main_loop(rule, cap, run, queue, now, _NEVER if everything else rule.depth)
+    if cycle:
+        n_started = _cycle(rule, cap, run, now, waiting - n_started, n_started)
+    if n_started < waiting:
+        next_cycle = now + rule.interval - (now - rule.phase) % rule.interval
+        run.info[WAKE] = min(next_cycle, now + rule.full - now % rule.full)
+    return n_started
+
+
+answers(SlurmRule, decide=_decide_slurm)

@@ -1,0 +1,159 @@
+"""What a Slurm would do: its main loop and its backfill, with the names of its own settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+import numpy as np
+
+from dovetail.arrays import Floats, Ints
+from dovetail.energy.site import Site
+from dovetail.errors import SettingError
+from dovetail.kernels import state as layout
+from dovetail.kernels.passes.order import GIVEN
+from dovetail.kernels.passes.slurm import ARRAY, COLUMNS, NO_SPACE, PARTITION, USER, SlurmRule, bits_of
+from dovetail.model.cluster import Cluster
+from dovetail.model.plan import Plan
+from dovetail.model.requests import Requests, requests_of
+from dovetail.model.state import State
+from dovetail.model.workload import Workload
+from dovetail.names import choice, setting, whole
+from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, wake_of, written
+
+_ANY: Final = "0: any number"
+_MOST: Final = 10**6
+_RANKS: Final = 1 << 32
+"""More than any priority is."""
+VERSIONS: Final = ("22.05", "24.11")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """What a rule wants to know of jobs and nodes beside what every rule does."""
+
+    columns: Ints
+    """Rows of numbers, by job."""
+    parts: Ints
+    """The nodes of each partition, as bits."""
+    memory: int
+    """Which resource is memory; -1: none."""
+
+
+@dataclass(frozen=True)
+class Slurm(RulePolicy):
+    """Slurm's main loop at each moment, and its backfill every `bf_interval` seconds, with its own choice of nodes.
+
+    Settings have the names, units and defaults of SchedulerParameters. `phase` is when the first cycle of the backfill
+    begins, in seconds after a multiple of `bf_interval`. `version` chooses where Slurm's rules have changed. `tiers`:
+    the PriorityTier of partitions by name; 1 where none is given. `order`: by the `priority` column of the workload,
+    the highest first, or first come, first served.
+    """
+
+    bf_interval: int = setting(30, "seconds from one cycle of the backfill to the next", whole(1, 10_800, "s"))
+    bf_window: int = setting(1440, "minutes ahead that the backfill plans", whole(1, 43_200, "min"))
+    bf_resolution: int = setting(60, "steps of the backfill's plan, in seconds", whole(1, 3600, "s"))
+    bf_max_job_test: int = setting(500, "jobs that one cycle tries", whole(1, _MOST, "jobs"))
+    bf_max_job_user: int = setting(0, f"jobs of a user that one cycle looks at; {_ANY}", whole(0, _MOST, "jobs"))
+    bf_max_job_part: int = setting(0, f"jobs of a partition that one cycle looks at; {_ANY}", whole(0, _MOST, "jobs"))
+    bf_max_job_start: int = setting(0, f"jobs that one cycle starts; {_ANY}", whole(0, 10_000, "jobs"))
+    bf_max_job_array_resv: int = setting(20, "planned tasks of one array", whole(0, 1000, "tasks"))
+    bf_job_part_count_reserve: int = setting(0, f"planned jobs of a partition; {_ANY}", whole(0, 100_000, "jobs"))
+    bf_min_age_reserve: int = setting(0, "seconds that a job waits before it is planned", whole(0, 2_592_000, "s"))
+    bf_node_space_size: int = setting(0, "records of the backfill's plan; 0: bf_max_job_test", whole(0, 2 * _MOST))
+    bf_window_linear: int = setting(
+        0, "seconds by which batches of ends get wider; 0: they double", whole(0, 3600, "s")
+    )
+    default_queue_depth: int = setting(100, "jobs that the main loop looks at", whole(0, _MOST, "jobs"))
+    sched_interval: int = setting(60, "seconds between passes of the main loop over all jobs", whole(1, 10_800, "s"))
+    phase: int = setting(0, "seconds after a multiple of bf_interval at which cycles begin", whole(0, 10_799, "s"))
+    version: str = setting(VERSIONS[0], "whose rules, where they have changed", choice(*VERSIONS))
+    order: str = setting("fifo", "order of the queue", choice("fifo", "priority"))
+    tiers: Mapping[str, int] = field(default_factory=dict)
+    name: str = "slurm"
+    tier_of: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
+    jobs: Jobs | None = field(default=None, repr=False, compare=False)
+    needs_nodes: ClassVar[bool] = True
+    static_keys: ClassVar[bool] = True
+    cannot: ClassVar[Mapping[str, str]] = {
+        "every": "has a clock of its own: set bf_interval and sched_interval",
+        "cap": "keeps no power cap: Slurm has none of its own",
+        "licences": "counts no licences yet",
+    }
+    holds: ClassVar[str] = "there is room for it now; Slurm looks at jobs before it first"
+
+    def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> Slurm:
+        """The same, knowing the partitions, users and arrays of jobs."""
+        if not cluster.kinds:
+            raise SettingError(f"{self.name} places jobs on nodes: it needs a cluster of them")
+        partition = workload.get("partition")
+        tier_of = {
+            code: self.tiers.get(workload.called("partition", code), 1)
+            for code in np.unique(partition).tolist() if code >= 0
+        }  # fmt: skip
+        columns = {name: workload.get(name) for name in ("partition", "user", "array")}
+        return replace(self, tier_of=tier_of, jobs=_known(columns, requests_of(workload, cluster), cluster))
+
+    def rule(self, asked: Asked = AS_USUAL) -> SlurmRule:
+        common = self.common(asked, GIVEN, keep=asked.keep)
+        table = self.bf_node_space_size or self.bf_max_job_test
+        jobs, space = self.jobs, NO_SPACE
+        if jobs is not None:
+            most = int(jobs.columns[[PARTITION, USER]].max(initial=0)) + 1
+            space = space._replace(columns=jobs.columns, parts=jobs.parts, counts=np.zeros((3, most), np.int64))
+        return SlurmRule(
+            common, 60 * self.bf_window, self.bf_resolution, self.bf_interval, self.phase, self.sched_interval,
+            self.default_queue_depth, self.bf_max_job_test, table, self.bf_max_job_user, self.bf_max_job_part,
+            self.bf_max_job_start, self.bf_job_part_count_reserve, self.bf_max_job_array_resv,
+            self.bf_min_age_reserve, self.bf_window_linear, self.version != VERSIONS[0],
+            -1 if jobs is None else jobs.memory, space,
+        )  # fmt: skip
+
+    def keys(self, state: State) -> Floats:
+        """The highest tier first, in it the highest priority; those with the same as they came."""
+        partition = state.columns.get("partition", np.full(len(state.submit), -1))[state.waiting]
+        tiers = np.array([self.tier_of.get(code, 1) for code in partition.tolist()], np.float64)
+        found: Floats = -tiers * _RANKS
+        if self.order == "priority":
+            found -= np.clip(state.columns.get("priority", np.zeros(len(state.submit)))[state.waiting], 0, _RANKS - 1)
+        return found
+
+    def made(self, state: State) -> Plan:
+        if state.cluster is None or state.requests is None:
+            raise SettingError(f"{self.name} places jobs on nodes: the state has none")
+        none = np.full(len(state.submit), -1, np.int64)
+        columns = {name: state.columns.get(name, none) for name in ("partition", "array")} | {"user": state.user}
+        return RulePolicy.made(replace(self, jobs=_known(columns, state.requests, state.cluster)), state)
+
+    def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
+        run.jobs[layout.PLACE, starts] = -1
+        planned = written(state, run, layout.PLACE)
+        return Plan(state.waiting[starts].tolist(), promised=planned, wake=wake_of(run))
+
+    def to_compile(self) -> Slurm:
+        one = np.zeros((COLUMNS, 1), np.int64)
+        return replace(self, jobs=Jobs(one, one[:1], -1))
+
+
+def _known(columns: Mapping[str, Ints], requests: Requests, cluster: Cluster) -> Jobs:
+    """Partitions, users and arrays, counted from 0; a partition has all nodes that its jobs could be given."""
+    n = len(requests.units)
+    rows = np.full((COLUMNS, n), -1, np.int64)
+    for row, name in ((PARTITION, "partition"), (USER, "user")):
+        rows[row] = np.unique(columns[name][:n], return_inverse=True)[1].reshape(-1)
+    rows[ARRAY] = columns["array"][:n]
+    has = np.zeros((int(rows[PARTITION].max(initial=-1)) + 1, len(cluster.kinds)), bool)
+    for part, among in np.unique(np.stack([rows[PARTITION], requests.among]), axis=1).T.tolist():
+        has[part] |= requests.sets[among]
+    memory = next((at for at, name in enumerate(cluster.resources) if name.startswith("mem")), -1)
+    return Jobs(rows, bits_of(np.take(has, cluster.kind_of, axis=1)), memory)
+
+
+NAMES: Final[Mapping[str, Policy]] = {"slurm": Slurm()}
+
+FAMILY: Final = (2, "Slurm: what a site's own would do")
+USES: Final = {
+    "slurm": "as a Slurm would decide, by its own settings; needs a cluster of nodes",
+}
+"""When to use each, in a line."""

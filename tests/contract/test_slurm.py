@@ -1,0 +1,210 @@
+"""Slurm's rules: the kernels equal slow and obvious ones, every start and every node; and the referee agrees."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from dovetail.engine.replay import replay
+from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage, by_node
+from dovetail.model.workload import Workload
+from dovetail.policies.slurm import Slurm
+from dovetail.referee import check_schedule
+from tests.conftest import CASES
+from tests.slurm import slow
+
+PARTITIONS = ("all", "some")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The same jobs, nodes and settings twice."""
+
+    workload: Workload
+    cluster: Cluster
+    policy: Slurm
+    machine: slow.Machine
+    jobs: list[slow.Job]
+    settings: slow.Settings
+
+
+def random_case(rng: random.Random) -> Case:
+    """Up to 30 jobs that come and go on up to 15 nodes."""
+    gpus, memory = rng.random() < 0.5, rng.random() < 0.7
+    resources = ("cores", *["memory_mb"] * memory, *["gpus"] * gpus)
+    kinds, some = list[NodeKind](), list[int]()
+    for at in range(rng.randint(1, 3)):
+        has = (rng.choice((4, 8)), *[16] * memory, *[rng.choice((0, 2, 4))] * gpus)
+        both = at > 0 and rng.random() < 0.6
+        features = tuple(f"{PARTITION}{name}" for name in PARTITIONS[: 1 + both])
+        count = rng.randint(1, 5)
+        some += range(sum(one.count for one in kinds), sum(one.count for one in kinds) + count) if both else []
+        kinds.append(NodeKind(f"k{at}", count, has, features))
+    cluster = by_node(resources, tuple(kinds), "gpus" if gpus and rng.random() < 0.5 else "")
+    capacity = [kinds[kind].capacity for kind in cluster.kind_of.tolist()]
+    places = {"cores": 0, "memory_mb": 1, "gpus": 1 + memory}
+
+    def node(has: Sequence[int]) -> slow.Node:
+        return slow.Node(has[0], has[places["memory_mb"]] if memory else 0, has[places["gpus"]] if gpus else 0)
+
+    tiers = {"some": rng.choice((1, 1, 2))}
+    every = frozenset(range(cluster.nodes))
+    partitions = {"all": slow.Partition(every), "some": slow.Partition(frozenset(some), tiers["some"])}
+    limits = [rng.choice((20, 60, 100, 400, 1000)) for _ in range(3)]
+    gap, submit, array = rng.choice((0, 2, 20, 100)), 0, -1
+    jobs, rows = list[slow.Job](), list[dict[str, int]]()
+    while len(jobs) < 30 and rng.random() < 0.96:
+        submit += rng.randint(0, gap)
+        within = "some" if some and rng.random() < 0.4 else "all"
+        there = sorted(partitions[within].nodes)
+        cores, units = rng.choice((1, 1, 2, 3)), rng.choice((1, 2, 3, 4, 8))
+        per_node, whole = rng.choice((0, 0, 1, 2)), rng.random() < 0.15
+        mem, devices = rng.choice((0, 1, 3)) * memory, rng.choice((0, 0, 1)) * gpus
+        per_node = 0 if whole or units % max(per_node, 1) or units == 1 else per_node
+        devices = devices if per_node < 2 and (per_node or units == 1) else 0
+        units = min(units, len(there) * max(per_node, 1)) if per_node or whole else units
+        units = max(units // max(per_node, 1), 1) * max(per_node, 1)
+        limit, priority, user = rng.choice(limits), rng.choice((0, 5, 5, 9)), rng.choice((0, 1))
+        run = rng.choice((limit, rng.randint(1, limit)))
+        asked = {
+            "size": units * cores, "units": units, "unit_cores": cores, "per_node": per_node, "exclusive": int(whole),
+            "partition": PARTITIONS.index(within), "priority": priority, "user": user, "runtime": run, "limit": limit,
+            "submit": submit, **({"unit_memory_mb": mem * cores} if memory else {}),
+            **({"unit_gpus": devices} if gpus else {}),
+        }  # fmt: skip
+        tasks = rng.choice((1, 1, 1, 5))
+        array = array + 1 if tasks > 1 else array
+        for _ in range(tasks):
+            number = len(jobs)
+            one = _job(number, asked, within, mem, devices, array if tasks > 1 else -1)
+            if slow.choose(one, slow.Machine([node(has) for has in capacity], partitions),
+                           [node(has) for has in capacity], there, slow.Settings()) is None:  # fmt: skip
+                continue
+            jobs.append(one)
+            rows.append({**asked, "id": number, "array": array if tasks > 1 else -1})
+    names = ("id", "submit", "size", "runtime", "limit") if not rows else tuple(rows[0])
+    columns = {name: np.array([row[name] for row in rows], np.int64) for name in names}
+    reservations = list[slow.Reservation]()
+    for _ in range(rng.choice((0, 0, 1, 2))):
+        begin = rng.randint(1, 2000)
+        nodes = rng.choice((some or [0], list(every), rng.sample(sorted(every), rng.randint(1, len(every)))))
+        reservations.append(slow.Reservation(frozenset(nodes), begin, begin + rng.randint(1, 500)))
+    reservations = list({(one.begin, one.end): one for one in reservations}.values())
+    reservations.sort(key=lambda one: (one.begin, one.end))
+    outages = tuple(Outage(tuple(sorted(one.nodes)), one.begin, one.end) for one in reservations)
+    policy = Slurm(
+        bf_interval=rng.choice((7, 30)), bf_window=rng.choice((10, 1440)), bf_resolution=rng.choice((1, 30, 60)),
+        bf_max_job_test=rng.choice((4, 500, 500)), bf_max_job_user=rng.choice((0, 0, 3)),
+        bf_max_job_part=rng.choice((0, 0, 3)), bf_max_job_start=rng.choice((0, 0, 1)),
+        bf_max_job_array_resv=rng.choice((2, 20)), bf_job_part_count_reserve=rng.choice((0, 0, 1)),
+        bf_min_age_reserve=rng.choice((0, 0, 60)), bf_node_space_size=rng.choice((0, 500)),
+        bf_window_linear=rng.choice((0, 0, 30)), default_queue_depth=rng.choice((2, 100)),
+        phase=rng.choice((0, 3)), version=rng.choice(("22.05", "24.11")), order="priority", tiers=tiers,
+    )  # fmt: skip
+    settings = slow.Settings(
+        60 * policy.bf_window, policy.bf_resolution, policy.bf_max_job_test, policy.bf_max_job_user,
+        policy.bf_max_job_part, policy.bf_max_job_start, policy.bf_min_age_reserve, 0,
+        policy.bf_job_part_count_reserve, policy.bf_max_job_array_resv, policy.bf_node_space_size,
+        policy.bf_window_linear, policy.default_queue_depth, policy.version == "24.11",
+    )  # fmt: skip
+    machine = slow.Machine([node(has) for has in capacity], partitions, reservations=tuple(reservations))
+    workload = Workload("random", columns, cluster.processors, names={"partition": PARTITIONS} if rows else {})
+    return Case(workload, replace(cluster, outages=outages), policy, machine, jobs, settings)
+
+
+def _job(number: int, asked: dict[str, int], within: str, mem: int, devices: int, array: int) -> slow.Job:
+    units, cores, each = asked["units"], asked["unit_cores"], max(asked["per_node"], 1)
+    whole = bool(asked["exclusive"])
+    spread = whole or units == 1 or asked["per_node"] > 0
+    by_core = spread and each == 1
+    nodes = units // each if spread else 0
+    on_each = cores if by_core else each
+    return slow.Job(
+        number, within, asked["limit"], units * cores if by_core else units, 1 if by_core else cores, max(nodes, 1),
+        nodes, on_each if units > 1 and spread and not whole else 0, 0 if whole else mem, mem * cores if whole else 0,
+        devices, whole, 1 + asked["priority"], asked["submit"], asked["submit"], str(asked["user"]), array + 1,
+    )  # fmt: skip
+
+
+@dataclass
+class SlowReplay:
+    """When each job starts, and the nodes of its units."""
+
+    case: Case
+    start: dict[int, int] = field(default_factory=dict)
+    nodes: dict[int, list[int]] = field(default_factory=dict)
+    running: list[slow.Running] = field(default_factory=list)
+    waiting: list[slow.Job] = field(default_factory=list)
+    now: int = -1
+
+    def run(self) -> SlowReplay:
+        case, runtime = self.case, self.case.workload["runtime"].tolist()
+        policy = case.policy
+        while len(self.start) < len(case.jobs):
+            end = {one.number: self.start[one.number] + runtime[one.number] for one in self.running}
+            clock = list[int]()
+            if self.waiting:
+                clocks = ((policy.bf_interval, policy.phase), (policy.sched_interval, 0))
+                clock += [self.now + step - (self.now - phase) % step for step, phase in clocks]
+                clock += [at for one in case.machine.reservations for at in (one.begin, one.end) if at > self.now]
+            came = [job.submit for job in case.jobs if job.submit > self.now]
+            self.now = now = min([*end.values(), *came, *clock])
+            self.running = [one for one in self.running if end[one.number] > now]
+            self.waiting += [job for job in case.jobs if job.submit == now]
+            full = now % policy.sched_interval == 0
+            settings = replace(case.settings, depth=10**6) if full else case.settings
+            self.begin(slow.main_loop(self.machine(), self.waiting, now, settings))
+            if (now - policy.phase) % policy.bf_interval == 0:
+                self.begin(slow.backfill(self.machine(), self.waiting, now, settings))
+        return self
+
+    def machine(self) -> slow.Machine:
+        return replace(self.case.machine, running=self.running)
+
+    def begin(self, made: list[slow.Decision]) -> None:
+        for one in made:
+            if one.started:
+                job = self.case.jobs[one.number]
+                self.start[job.number], self.nodes[job.number] = self.now, units_of(self.case, one)
+                had = {node: slow.share(job, cores) for node, cores in one.nodes.items()}
+                self.running.append(slow.Running(job.number, had, self.now + job.limit_s, job.whole))
+                self.waiting.remove(job)
+
+
+def units_of(case: Case, one: slow.Decision) -> list[int]:
+    """The node of each unit of a job."""
+    asked = {name: int(values[one.number]) for name, values in case.workload.columns.items()}
+    spread = asked["exclusive"] or asked["units"] == 1 or asked["per_node"]
+    each = {
+        at: max(asked["per_node"], 1) if spread else cores // asked["unit_cores"] for at, cores in one.nodes.items()
+    }
+    return [at for at, many in each.items() for _ in range(many)]
+
+
+def disagreement(seed: int) -> list[str]:
+    """What is not as in slow code, or not legal, in one case; empty if all is."""
+    case = random_case(random.Random(seed))
+    if not case.jobs:
+        return []
+    found = SlowReplay(case).run()
+    made = replay(case.workload, case.policy, cluster=case.cluster, event_by_event=seed % 5 == 0)
+    assert made.placement is not None
+    ours = [(int(made.start[job]), sorted(made.placement.of(job).tolist())) for job in range(len(case.jobs))]
+    slowly = [(found.start[job], sorted(found.nodes[job])) for job in range(len(case.jobs))]
+    wrong = [
+        f"case {seed}: job {job} at {one[0]} on {one[1]}; slowly at {other[0]} on {other[1]}"
+        for job, (one, other) in enumerate(zip(ours, slowly, strict=True))
+        if one != other
+    ]
+    return wrong + [f"case {seed}: {violation}" for violation in check_schedule(made)]
+
+
+@pytest.mark.contract
+@pytest.mark.parametrize("part", range(10))
+def test_the_kernels_decide_as_slow_code(part: int) -> None:
+    for seed in range(part * CASES // 10, (part + 1) * CASES // 10):
+        assert disagreement(seed) == []
