@@ -2,9 +2,11 @@
 
     python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 250]
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
+    python -m benchmarks.fidelity free FILE ...
 
 The first submits a workload to a real cluster of 64 nodes and keeps what was decided. The second puts the state just
-before each decision together and lets our rules decide.
+before each decision together and lets our rules decide. The third replays all jobs, from 20 phases of the backfill's
+clock, and compares waits with those of the real runs: all files are runs of one workload.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pathlib import Path
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
 from benchmarks.fidelity.collect import collect, started
 from benchmarks.fidelity.digest import read
+from benchmarks.fidelity.free import free
 from benchmarks.fidelity.workloads import KINDS
 from scipy.stats import binomtest
 from tests.slurm.real import ROOTS, SUITES
@@ -42,6 +45,22 @@ def agree(files: list[Path], differ: int) -> None:
             print(f"    {line[:200]}")
 
 
+def compare(files: list[Path]) -> None:
+    digests = [read(file) for file in files]
+    found = free(digests)
+    real, ours = found.means()
+    ratio, low, high = found.ratio()
+    print(f"{digests[0].workload}: {len(found.jobs):,} jobs, {len(real)} real runs, {len(ours)} of ours")
+    for name, means in (("real", real), ("ours", ours)):
+        spread = f", from {means.min():,.0f} to {means.max():,.0f} s, deviation {means.std(ddof=len(means) > 1):,.0f} s"
+        print(f"  {name}: mean wait {means.mean():,.0f} s{spread}")
+    print(
+        f"  ratio {ratio:.3f}" + (f", 95 % interval {low:.3f} to {high:.3f}" if len(real) > 1 else ", of one real run")
+    )
+    for name, many, theirs, mine in found.classes():
+        print(f"    {name:<10}{many:>6,} jobs{theirs:>10,.0f} s{mine:>10,.0f} s")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity")
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -55,7 +74,12 @@ def main() -> None:
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
     other.add_argument("--differ", type=int, default=0)
+    beside = verbs.add_parser("free")
+    beside.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
+    if given.verb == "free":
+        compare(given.files)
+        return
     if given.verb == "agree":
         agree(given.files, given.differ)
         return

@@ -27,8 +27,8 @@ from dovetail.slurm.machine import Texts
 TOGETHER_S = 1.0
 """Starts of the main loop that are no further apart, with nothing between them, are of one pass."""
 CLEARED_S = 0.3
-"""For so long after its end a job's nodes are being cleared, as it seems: the log does not say. (That they are free
-again is what a pass of the main loop waits for.)"""
+"""For so long after its end a job's nodes are being cleared, as it seems: the log does not say. A pass of the main loop
+comes when some are; which of them it does not say either, so there all are taken to be."""
 MEMORY_OF_A_CORE = 1000
 """DefMemPerCPU of these clusters."""
 
@@ -104,8 +104,9 @@ class Run:
                 for task in range(1, _array(asked) + 1):
                     yield number + task, job_of(number + task, texts, asked)
 
-    def at(self, instant: float) -> tuple[Machine, list[Job]] | None:
-        """The state just before an instant; None: it is not known."""
+    def at(self, instant: float, cleared_s: float) -> tuple[Machine, list[Job]] | None:
+        """The state just before an instant; None: it is not known. `cleared_s`: for so long after a job's end its nodes
+        are being cleared."""
         running = list[Running]()
         for job, began in self.started.items():
             if began < instant <= self.ended.get(job, instant):
@@ -116,7 +117,7 @@ class Run:
                 one = self.jobs[job]
                 running.append(Running(job, self.had[job], start + one.limit_s, one.whole))
         clearing = [
-            job for job, ended in self.ended.items() if instant - CLEARED_S < ended < instant and job in self.had
+            job for job, ended in self.ended.items() if instant - cleared_s < ended < instant and job in self.had
         ]
         ranks = {job: priority for at, job, priority in self.digest.priorities if at <= instant}
         waiting = [
@@ -176,24 +177,25 @@ def job_of(number: int, texts: Texts, options: Sequence[str]) -> Job:
 
 def settings_of(digest: Digest) -> Settings:
     """Those of a run."""
-    return Settings(newer=digest.version != "22.05")
+    newer = digest.version != "22.05"
+    return Settings(newer=newer, by_tasks=newer)
 
 
 def agreement(digest: Digest, settings: Settings, every: int = 1) -> Agreement:
     """All of a run; of the cycles of the backfill one in so many."""
     run, found, votes = Run(digest), Agreement(), dict[tuple[int, int, str], tuple[bool, bool]]()
     for starts in run.passes():
-        state = run.at(min(at for at, _ in starts.values()))
+        state = run.at(min(at for at, _ in starts.values()), 0)
         if state is None:
             found.unknown += 1
             continue
         found.passes += 1
-        machine, waiting = replace(state[0], completing=frozenset()), state[1]
+        machine, waiting = state
         made = main_loop(machine, waiting, int(min(at for at, _ in starts.values())), settings)
         theirs = {job: nodes for job, (_, nodes) in starts.items()}
         found.main.add(_compared(run, theirs, {one.number: one for one in made}, found, "main loop"))
     for cycle in digest.cycles[::every]:
-        state = run.at(cycle.at) if not cycle.yields else None
+        state = run.at(cycle.at, CLEARED_S) if not cycle.yields else None
         if state is None:
             found.unknown += 1
             continue

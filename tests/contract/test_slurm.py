@@ -109,7 +109,7 @@ def random_case(rng: random.Random) -> Case:
         60 * policy.bf_window, policy.bf_resolution, policy.bf_max_job_test, policy.bf_max_job_user,
         policy.bf_max_job_part, policy.bf_max_job_start, policy.bf_min_age_reserve, 0,
         policy.bf_job_part_count_reserve, policy.bf_max_job_array_resv, policy.bf_node_space_size,
-        policy.bf_window_linear, policy.default_queue_depth, policy.version == "24.11",
+        policy.bf_window_linear, policy.default_queue_depth, policy.version == "24.11", policy.version == "24.11",
     )  # fmt: skip
     machine = slow.Machine([node(has) for has in capacity], partitions, reservations=tuple(reservations))
     workload = Workload("random", columns, cluster.processors, names={"partition": PARTITIONS} if rows else {})

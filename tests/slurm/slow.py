@@ -104,9 +104,11 @@ class Settings:
     depth: int = 100
     """Jobs that the main loop tests."""
     newer: bool = False
-    """As 24.11 does, not 22.05: a node counts for no more than its tasks of a job; what is looked for between two
+    """As 24.11 does, not 22.05: what is looked for between two
     boundaries of the table is looked for there alone; reservations end at a boundary behind the job's end; a node that
     is being cleared is taken last, not left out."""
+    by_tasks: bool = False
+    """As 24.11 does: a node counts for no more than its tasks of a job."""
 
 
 @dataclass
@@ -155,7 +157,7 @@ def queue_order(jobs: Iterable[Job], partitions: dict[str, Partition]) -> list[J
 # One job on some nodes.
 
 
-def cores_on(job: Job, free: Node, node: Node, newer: bool) -> int:
+def cores_on(job: Job, free: Node, node: Node, by_tasks: bool) -> int:
     """How many cores of a node the job could use; 0: it cannot be there."""
     if job.whole and (free.cores < node.cores or free.memory < free.cores * job.memory_per_core):
         return 0
@@ -167,10 +169,12 @@ def cores_on(job: Job, free: Node, node: Node, newer: bool) -> int:
     tasks = cores // job.per_task
     if tasks < job.tasks_per_node:
         return 0
-    if newer and job.tasks_per_node:
+    if (by_tasks or job.gpus_per_node) and job.tasks_per_node:
         tasks = job.tasks_per_node
     if job.most_nodes == 1 and tasks < job.tasks:
         return 0
+    if job.gpus_per_node and job.most_nodes == 1:  # with GPUs a node counts for no more than its tasks
+        tasks = job.tasks
     if job.whole:
         return free.cores if tasks else 0
     return tasks * job.per_task
@@ -180,16 +184,16 @@ def choose(
     job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int], settings: Settings
 ) -> dict[int, int] | None:
     """The nodes that a job would be given, with its cores on each; None: it does not fit."""
-    found = _chosen(job, machine, free, allowed, settings.newer)
+    found = _chosen(job, machine, free, allowed, settings.by_tasks)
     if found is None or not job.tasks_per_node or job.whole:
         return found
     return dict.fromkeys(found, job.tasks_per_node * job.per_task)
 
 
 def _chosen(
-    job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int], newer: bool
+    job: Job, machine: Machine, free: Sequence[Node], allowed: Iterable[int], by_tasks: bool
 ) -> dict[int, int] | None:
-    there = {at: cores_on(job, free[at], machine.nodes[at], newer) for at in sorted(allowed)}
+    there = {at: cores_on(job, free[at], machine.nodes[at], by_tasks) for at in sorted(allowed)}
     there = {at: cores for at, cores in there.items() if cores > 0}
     found = _gathered(job, machine, there)
     if found is not None or len(there) <= job.least_nodes:
@@ -281,8 +285,26 @@ def will_run(
     now_only: bool,
     between: tuple[int, int] = (0, 0),
 ) -> tuple[int, dict[int, int]] | None:
-    """When and where a job can start on some nodes, as those that run end by their limits: in batches whose width
-    doubles. `between`: from when on it is looked for, and up to when; 0: without an end."""
+    """When and where a job can start on some nodes. `between`: from when on it is looked for, and up to when; 0:
+    without an end. 24.11 counts all free cores of nodes first, and if that is not at once, its tasks alone."""
+    plain = replace(settings, by_tasks=False)
+    found = _will_run(job, machine, running, allowed, now, plain, now_only, between)
+    if settings.by_tasks and (found is None or found[0] > now):
+        return _will_run(job, machine, running, allowed, now, settings, now_only, between)
+    return found
+
+
+def _will_run(
+    job: Job,
+    machine: Machine,
+    running: Sequence[Running],
+    allowed: frozenset[int],
+    now: int,
+    settings: Settings,
+    now_only: bool,
+    between: tuple[int, int],
+) -> tuple[int, dict[int, int]] | None:
+    """As those that run end by their limits: in batches whose width doubles."""
     begin, until = between
     found = None
     if begin <= now:
@@ -490,10 +512,12 @@ def _planned(
             continue
         if start <= now and machine.completing & found[1].keys():
             start, later = now + 1, 0
-        if start <= now and choose(job, machine, machine.free(running), found[1].keys(), settings) is None:
+        if start <= now:
+            weighed = _cleared_last(machine) if settings.newer else machine
+            begun = choose(job, weighed, machine.free(running), allowed, settings)
+            if begun is not None:
+                return Decision(job.number, now, begun, started=True), tries
             later = 0  # a job that should have ended is still there: the start fails, and what it needs is kept for it
-        elif start <= now:
-            return Decision(job.number, now, found[1], started=True), tries
         if now_only:
             return None, tries
         if later and start > later:

@@ -73,7 +73,7 @@ def test_what_starts_has_room_and_what_is_planned_is_kept_free(seed: int) -> Non
     settings = Settings(
         window=rng.choice((3600, 86_400)), resolution=rng.choice((1, 60)), most_tested=rng.choice((3, 500)),
         most_user=rng.choice((0, 2)), most_started=rng.choice((0, 1)), partition_reservations=rng.choice((0, 1)),
-        linear=rng.choice((0, 30)), newer=rng.random() < 0.5,
+        linear=rng.choice((0, 30)), newer=rng.random() < 0.5, by_tasks=rng.random() < 0.5,
     )  # fmt: skip
     by_number = {job.number: job for job in jobs}
     for made in (main_loop(machine, jobs, 1000, settings), backfill(machine, jobs, 1000, settings)):

@@ -39,6 +39,8 @@ class Jobs:
     """The nodes of each partition, as bits."""
     memory: int
     """Which resource is memory; -1: none."""
+    devices: int
+    """Which is GPUs."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ class Slurm(RulePolicy):
             self.default_queue_depth, self.bf_max_job_test, table, self.bf_max_job_user, self.bf_max_job_part,
             self.bf_max_job_start, self.bf_job_part_count_reserve, self.bf_max_job_array_resv,
             self.bf_min_age_reserve, self.bf_window_linear, self.version != VERSIONS[0],
-            -1 if jobs is None else jobs.memory, space,
+            -1 if jobs is None else jobs.memory, -1 if jobs is None else jobs.devices, space,
         )  # fmt: skip
 
     def keys(self, state: State) -> Floats:
@@ -133,7 +135,7 @@ class Slurm(RulePolicy):
 
     def to_compile(self) -> Slurm:
         one = np.zeros((COLUMNS, 1), np.int64)
-        return replace(self, jobs=Jobs(one, one[:1], -1))
+        return replace(self, jobs=Jobs(one, one[:1], -1, -1))
 
 
 def _known(columns: Mapping[str, Ints], requests: Requests, cluster: Cluster) -> Jobs:
@@ -146,8 +148,10 @@ def _known(columns: Mapping[str, Ints], requests: Requests, cluster: Cluster) ->
     has = np.zeros((int(rows[PARTITION].max(initial=-1)) + 1, len(cluster.kinds)), bool)
     for part, among in np.unique(np.stack([rows[PARTITION], requests.among]), axis=1).T.tolist():
         has[part] |= requests.sets[among]
-    memory = next((at for at, name in enumerate(cluster.resources) if name.startswith("mem")), -1)
-    return Jobs(rows, bits_of(np.take(has, cluster.kind_of, axis=1)), memory)
+    memory, devices = (
+        next((at for at, name in enumerate(cluster.resources) if name.startswith(word)), -1) for word in ("mem", "gpu")
+    )
+    return Jobs(rows, bits_of(np.take(has, cluster.kind_of, axis=1)), memory, devices)
 
 
 NAMES: Final[Mapping[str, Policy]] = {"slurm": Slurm()}

@@ -198,6 +198,8 @@ class SlurmRule(NamedTuple):
     """As 24.11 does."""
     memory: int
     """Which resource is memory, given by the core; -1: none."""
+    devices: int
+    """Which resource is GPUs; -1: none."""
     space: Space = NO_SPACE
 
 
@@ -255,8 +257,9 @@ def _least_nodes(cap: Any, job: int) -> int:
 
 
 @inner
-def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int) -> int:
-    """How many cores of a node, with free[base + node] there, the job could use; 0: it cannot be there."""
+def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int, by_tasks: bool) -> int:
+    """How many cores of a node, with free[base + node] there, the job could use; 0: it cannot be there. `by_tasks`: no
+    more than its tasks on a node take, where it wants just so many."""
     space, rows, at = rule.space, cap.rows, base + node
     free, core = space.free, max(cap.need[job, 0], ONE)
     kind, exclusive = space.nodes[ITS_KIND, node], rows[EXCLUSIVE, job] == 1
@@ -287,7 +290,7 @@ def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int) -> int:
     if not spread:
         most = rows[PER_NODE, job]
         return core * (min(tasks, most) if most > 0 else tasks)
-    if rule.newer and rows[UNITS, job] > 1:
+    if (by_tasks and rows[UNITS, job] > 1) or (rule.devices >= 0 and cap.need[job, rule.devices] > 0):
         return units * core
     return parts if units == 1 else parts // core * core
 
@@ -296,15 +299,15 @@ def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int) -> int:
 
 
 @inner
-def _choose(rule: SlurmRule, cap: Any, job: int, base: int, words: int) -> bool:
-    """Give a job nodes of a set (a row of Space.words), with what is free from free[base] on: TAKEN_*."""
+def _choose(rule: SlurmRule, cap: Any, job: int, base: int, by_tasks: bool) -> bool:
+    """Give a job nodes of ALLOWED, with what is free from free[base] on: TAKEN_*."""
     space = rule.space
     nodes, many, least = space.nodes, ZERO, _least_nodes(cap, job)
     count = nodes.shape[1]
     for node in range(count):
         nodes[HAS, node] = 0
-        if _in(space.words, words, node):
-            nodes[HAS, node] = _room(rule, cap, job, node, base)
+        if _in(space.words, ALLOWED, node):
+            nodes[HAS, node] = _room(rule, cap, job, node, base, by_tasks)
             many += nodes[HAS, node] > 0
     if _gathered(rule, cap, job, many, least):
         return True
@@ -459,11 +462,23 @@ def _found(space: Space) -> None:
 
 @inner
 def _will_run(rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, begin: int, until: int) -> int:
-    """When a job can start on the nodes of ALLOWED, as those that run end by their estimates, in batches that get
-    wider; -1: not as far as is known. `begin`: from when on it is looked for, `until` up to when; 0: without an end."""
+    """When a job can start on the nodes of ALLOWED; -1: not as far as is known. A newer Slurm counts all free cores of
+    nodes first, and if that is not at once, the job's tasks alone."""
+    found = _looked_for(rule, cap, job, now, now_only, begin, until, False)
+    if rule.newer and (found < 0 or found > now):
+        found = _looked_for(rule, cap, job, now, now_only, begin, until, True)
+    return found
+
+
+@inner
+def _looked_for(
+    rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, begin: int, until: int, by_tasks: bool
+) -> int:
+    """When a job can start as those that run end by their estimates, in batches that get wider. `begin`: from when on
+    it is looked for, `until` up to when; 0: without an end."""
     space = rule.space
     ends, many, nodes = space.ends, space.info[RUNNERS], space.nodes.shape[1]
-    if begin <= now and _choose(rule, cap, job, ZERO, ALLOWED):
+    if begin <= now and _choose(rule, cap, job, ZERO, by_tasks):
         _found(space)
         return now
     if now_only:
@@ -476,7 +491,7 @@ def _will_run(rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, beg
         while at < many and ends[ENDS_AT, at] < begin:
             _take(space, cap, ends[ENDS_JOB, at], nodes, ONE)
             at += 1
-        if _choose(rule, cap, job, nodes, ALLOWED):
+        if _choose(rule, cap, job, nodes, by_tasks):
             _found(space)
             return now
     last_of_all = many
@@ -505,7 +520,7 @@ def _will_run(rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, beg
         width = width + rule.linear if rule.linear > 0 else width * 2
         while after > barrier + width:
             width = width + rule.linear if rule.linear > 0 else width * 2
-        if _choose(rule, cap, job, nodes, ALLOWED):
+        if _choose(rule, cap, job, nodes, by_tasks):
             _found(space)
             return last if last > now else now + 1
     return NONE
@@ -754,10 +769,8 @@ def _planned(
             later = begins
             continue
         if begins <= now:
-            _clear(words, ONLY)
-            for i in range(space.info[FOUND_NODES]):
-                _put(words, ONLY, space.nodes[FOUND_NODE, i])
-            if _choose(rule, cap, job, ZERO, ONLY):
+            if _choose(rule, cap, job, ZERO, rule.newer):
+                _found(space)
                 return STARTS, now, tried
             later = ZERO
         if now_only:
@@ -846,7 +859,7 @@ def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth
             _allowed(rule, cap, job)
             for w in range(words.shape[1]):
                 words[ALLOWED, w] &= ~words[LEFT, w]
-            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, ZERO, ALLOWED)
+            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, ZERO, rule.newer)
             if begins:
                 _found(space)
                 n_started = _give(rule, cap, run, job, now, n_started)
