@@ -41,6 +41,7 @@ def agree(files: list[Path], differ: int) -> None:
         print(f"  {'':<10}{'theirs':>8}{'ours':>8}{'same nodes':>12}{'ours alone':>11}   95 % interval of ours")
         for name, one in (("main loop", found.main), ("backfill", found.backfill), ("planned", found.planned)):
             print(_row(name, one))
+        print(f"  {found.apart} cycles and passes differ, {found.at_an_end} of them just after the end of a job")
         for line in found.differ[:differ]:
             print(f"    {line[:200]}")
 
@@ -50,7 +51,7 @@ def compare(files: list[Path]) -> None:
     found = free(digests)
     real, ours = found.means()
     ratio, low, high = found.ratio()
-    print(f"{digests[0].workload}: {len(found.jobs):,} jobs, {len(real)} real runs, {len(ours)} of ours")
+    print(f"{digests[0].workload}: {found.jobs:,} jobs, {len(real)} real runs, {len(ours)} of ours")
     for name, means in (("real", real), ("ours", ours)):
         spread = f", from {means.min():,.0f} to {means.max():,.0f} s, deviation {means.std(ddof=len(means) > 1):,.0f} s"
         print(f"  {name}: mean wait {means.mean():,.0f} s{spread}")

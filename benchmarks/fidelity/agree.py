@@ -29,6 +29,7 @@ TOGETHER_S = 1.0
 CLEARED_S = 0.3
 """For so long after its end a job's nodes are being cleared, as it seems: the log does not say. A pass of the main loop
 comes when some are; which of them it does not say either, so there all are taken to be."""
+AT_AN_END_S = 0.6
 MEMORY_OF_A_CORE = 1000
 """DefMemPerCPU of these clusters."""
 
@@ -62,6 +63,16 @@ class Agreement:
     """Cycles and passes whose state nobody knows: of some running job it was not told what it had."""
     differ: list[str] = field(default_factory=list)
     """A line for each decision that is not ours."""
+    apart: int = 0
+    """Cycles and passes in which something differs."""
+    at_an_end: int = 0
+    """Those of them just after the end of a job, whose nodes may be free again or not."""
+
+    def see(self, before: int, run: Run, instant: float) -> None:
+        """Count a cycle or a pass: `before` it there were so many lines."""
+        if len(self.differ) > before:
+            self.apart += 1
+            self.at_an_end += any(instant - AT_AN_END_S < ended < instant + TOGETHER_S for ended in run.ended.values())
 
 
 class Run:
@@ -193,7 +204,9 @@ def agreement(digest: Digest, settings: Settings, every: int = 1) -> Agreement:
         machine, waiting = state
         made = main_loop(machine, waiting, int(min(at for at, _ in starts.values())), settings)
         theirs = {job: nodes for job, (_, nodes) in starts.items()}
+        before = len(found.differ)
         found.main.add(_compared(run, theirs, {one.number: one for one in made}, found, "main loop"))
+        found.see(before, run, min(at for at, _ in starts.values()))
     for cycle in digest.cycles[::every]:
         state = run.at(cycle.at, CLEARED_S) if not cycle.yields else None
         if state is None:
@@ -202,8 +215,10 @@ def agreement(digest: Digest, settings: Settings, every: int = 1) -> Agreement:
         found.cycles += 1
         decided = {one.number: one for one in backfill(*state, int(cycle.at), settings)}
         started = {number: one for number, one in decided.items() if one.started}
+        before = len(found.differ)
         found.backfill.add(_compared(run, cycle.starts, started, found, f"cycle at {cycle.at:.0f}"))
         _vote(run, cycle, decided, settings, votes, found)
+        found.see(before, run, cycle.at)
     found.planned = Counts(
         len(votes), sum(start for start, _ in votes.values()), sum(nodes for _, nodes in votes.values())
     )

@@ -30,7 +30,7 @@ CLASSES = ((1, "to 1 node"), (4, "to 4"), (16, "to 16"), (64, "to 64"))
 class Free:
     """Waits of the same jobs, a row for each run, in seconds."""
 
-    jobs: list[int]
+    jobs: int
     cores: Ints
     real: Floats
     ours: Floats
@@ -65,11 +65,14 @@ class Free:
 def free(digests: Sequence[Digest], phases: int = PHASES) -> Free:
     """Our ensemble: of each real run its own jobs, as they came and ran, from each phase of the backfill's clock."""
     runs = [Run(digest) for digest in digests]
-    jobs = sorted(set.intersection(*(set(run.started) for run in runs)))
-    real = np.array([[run.started[job] - _came(run, job) for job in jobs] for run in runs])
+    known = [_by_call(run) for run in runs]
+    calls = sorted(set.intersection(*(set(one) for one in known)))
+    real = np.array([
+        [run.started[one[call]] - _came(run, one[call]) for call in calls] for run, one in zip(runs, known, strict=True)
+    ])  # fmt: skip
     ours = []
     for at in range(phases):
-        run = runs[at % len(runs)]
+        run, one = runs[at % len(runs)], known[at % len(runs)]
         interval = _interval(run.digest)
         policy = Slurm(
             bf_interval=interval, phase=at * interval // phases, order="priority", version=_version(run),
@@ -78,8 +81,16 @@ def free(digests: Sequence[Digest], phases: int = PHASES) -> Free:
         workload = workload_of(run)
         made = replay(workload, policy, cluster=cluster_of(run))
         where = {job: row for row, job in enumerate((workload["id"]).tolist())}
-        ours.append([float(made.wait[where[job]]) for job in jobs])
-    return Free(jobs, np.array([runs[0].jobs[job].cores for job in jobs]), real, np.array(ours))
+        ours.append([float(made.wait[where[one[call]]]) for call in calls])
+    cores = np.array([runs[0].jobs[known[0][call]].cores for call in calls])
+    return Free(len(calls), cores, real, np.array(ours))
+
+
+def _by_call(run: Run) -> dict[tuple[int, int], int]:
+    """The jobs that started, by the call of sbatch that each came with, and its task: numbers differ from run to run,
+    as tasks of arrays take some when they start."""
+    calls = {number: at for at, number in enumerate(sorted(run.digest.asked))}
+    return {(calls[job // OF_ARRAY * OF_ARRAY], job % OF_ARRAY): job for job in run.started}
 
 
 def _version(run: Run) -> str:

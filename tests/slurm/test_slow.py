@@ -26,11 +26,13 @@ def test_a_real_slurm_decided_so() -> None:
 
 
 def test_a_newer_one_decided_so() -> None:
-    """The same of a Slurm 24.11, which differs in one start."""
+    """The same of a Slurm 24.11."""
     digest = read(RECORDED / "mixed-24.11.json.xz")
     found = agreement(digest, settings_of(digest), every=6)
-    assert found.main.same_nodes == found.main.theirs == 82
-    assert (found.backfill.same_nodes, found.backfill.theirs, found.backfill.only_ours) == (31, 32, 0)
+    assert found.differ == []
+    assert found.main.same_nodes == found.main.theirs == 87
+    assert found.backfill.same_nodes == found.backfill.theirs == 20
+    assert found.planned.same_nodes == found.planned.theirs == 2021
 
 
 def test_a_digest_comes_back(tmp_path: Path) -> None:

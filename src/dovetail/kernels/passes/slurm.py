@@ -60,9 +60,9 @@ PARTITION, USER, ARRAY = range(3)
 COLUMNS = 3
 
 # Rows of Space.nodes, by node.
-ITS_KIND, WEIGHT, HAS, RUN_FIRST, RUN_LAST, RUN_CORES, TAKEN_NODE, TAKEN_CORES, FOUND_NODE, FOUND_CORES = range(10)
-"""HAS: cores of it that a job could use; 0: it cannot be there. RUN_*: runs of neighbours, in order. TAKEN_*: the nodes
-that a job would be given, in the order in which they were taken; FOUND_*: those that it is given."""
+ITS_KIND, WEIGHT, HAS, MAY, LIST, RUN_FIRST, RUN_LAST, RUN_CORES, FOUND_NODE, FOUND_CORES = range(10)
+"""HAS: cores of it that a job could use; 0: it cannot be there. MAY: 1 if it is in ALLOWED, whose nodes LIST has.
+RUN_*: runs of neighbours, in order. FOUND_*: the nodes that a job is given, in the order in which they were taken."""
 NODE_ROWS = 10
 
 # Rows of Space.words: sets of nodes as bits.
@@ -76,12 +76,14 @@ BEGIN, END, BEHIND = range(3)
 SPAN_ROWS = 3
 
 # Rows of Space.ends: the running jobs by their expected ends.
-ENDS_AT, ENDS_JOB = range(2)
-END_ROWS = 2
+ENDS_AT, ENDS_JOB, FIRST_PAIR, LAST_PAIR = range(4)
+END_ROWS = 4
+"""What the job has of each of its nodes: Space.pairs, from FIRST_PAIR to before LAST_PAIR."""
 
 # Positions in Space.info: how many there are.
-SPANS, TAKEN_NODES, FOUND_NODES, RUNNERS, USERS, PARTS = range(6)
-INFO = 6
+SPANS, FOUND_NODES, RUNNERS, PAIRS, MANY, TOTAL, LISTED = range(7)
+INFO = 7
+"""MANY, TOTAL: nodes that a job could use, and their cores."""
 
 # Rows of Space.outages.
 OUT_FROM, OUT_UNTIL, OUT_TOLD, OUT_FOR = range(4)
@@ -89,8 +91,10 @@ OUT_FROM, OUT_UNTIL, OUT_TOLD, OUT_FOR = range(4)
 # Rows of Space.counts, by user or by partition.
 OF_USER, OF_PART, RESERVATIONS = range(3)
 
-BITS = 62
-"""Of a word: the sign stays out of it."""
+SHIFT = 6
+BITS, MASK = 1 << SHIFT, (1 << SHIFT) - 1
+HALF: int = np.int64(BITS // 2)  # type: ignore[assignment]  # see timeline.py
+"""Of a word; the sign is one of them."""
 BATCH = 30
 """Seconds: the first batch of ends is as wide, and ends at a multiple of it."""
 MOST_ENDS = 201
@@ -115,6 +119,8 @@ class Space(NamedTuple):
     spans: Ints
     span_words: Ints
     ends: Ints
+    pairs: Ints
+    """A node of a running job, and what the job has of it: a vector."""
     outages: Ints
     """Of each outage: when it begins, ends, gets known, and for which resource of leave it leaves room (-1: none)."""
     outage_words: Ints
@@ -131,10 +137,16 @@ class Space(NamedTuple):
         wide = -(-nodes // BITS)
         sets = bits_of(np.take(cap.sets, rows[ITS_KIND], axis=1))
         spans = rule.table + 4
+        most = cap.placed.shape[1]  # a unit that needs a core is one of so many that run
+        if bool(
+            ((cap.need[: cap.first.shape[0] - 1, 0] > 0) | (cap.rows[EXCLUSIVE, : cap.first.shape[0] - 1] > 0)).all()
+        ):
+            most = min(most, int(cap.capacity[rows[ITS_KIND], 0].sum()) + nodes)
         return self._replace(
             sets=sets, nodes=rows, free=np.zeros((2 * nodes, width), np.int64),
             words=np.zeros((WORD_ROWS, wide), np.int64), spans=np.zeros((SPAN_ROWS, spans), np.int64),
             span_words=np.zeros((spans, wide), np.int64), ends=np.zeros((END_ROWS, 2 * room + 2), np.int64),
+            pairs=np.zeros((1 + width, most + 1), np.int64),
             info=np.zeros(INFO, np.int64), **_outages(cap, nodes),
         )  # fmt: skip
 
@@ -164,7 +176,7 @@ def bits_of(rows: Any) -> Ints:
 
 
 _NO = np.zeros((0, 1), np.int64)
-NO_SPACE = Space(_NO[:, 0], _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO, _NO)
+NO_SPACE = Space(_NO[:, 0], *(_NO,) * 13)
 
 
 class SlurmRule(NamedTuple):
@@ -208,12 +220,12 @@ class SlurmRule(NamedTuple):
 
 @inner
 def _in(words: Ints, row: int, node: int) -> bool:
-    return (words[row, node // BITS] >> (node % BITS)) & 1 == 1
+    return (words[row, node >> SHIFT] >> (node & MASK)) & 1 == 1
 
 
 @inner
 def _put(words: Ints, row: int, node: int) -> None:
-    words[row, node // BITS] |= ONE << (node % BITS)
+    words[row, node >> SHIFT] |= ONE << (node & MASK)
 
 
 @inner
@@ -299,46 +311,66 @@ def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int, by_tasks: b
 
 
 @inner
-def _choose(rule: SlurmRule, cap: Any, job: int, base: int, by_tasks: bool) -> bool:
-    """Give a job nodes of ALLOWED, with what is free from free[base] on: TAKEN_*."""
-    space = rule.space
-    nodes, many, least = space.nodes, ZERO, _least_nodes(cap, job)
-    count = nodes.shape[1]
-    for node in range(count):
-        nodes[HAS, node] = 0
-        if _in(space.words, ALLOWED, node):
-            nodes[HAS, node] = _room(rule, cap, job, node, base, by_tasks)
-            many += nodes[HAS, node] > 0
-    if _gathered(rule, cap, job, many, least):
-        return True
-    while many > least:  # without the nodes that have least
-        little = _NEVER
-        for node in range(count):
-            if nodes[HAS, node] > 0:
-                little = min(little, nodes[HAS, node])
-        more = False
-        for node in range(count):
-            more = more or nodes[HAS, node] > little
-        if not more:
-            return False
-        for node in range(count):
-            if nodes[HAS, node] == little and many > least:
-                nodes[HAS, node] = 0
-                many -= 1
-        if _gathered(rule, cap, job, many, least):
-            return True
-    return False
+def _lowest(word: int) -> int:
+    """Which bit of a word is the lowest that is set."""
+    found, width = ZERO, HALF
+    while width > 0:
+        if word & ((ONE << width) - 1) == 0:
+            word >>= width
+            found += width
+        width >>= 1
+    return found
 
 
 @inner
-def _find_runs(nodes: Ints) -> int:
+def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
+    """What a job could use of each node of ALLOWED, with what is free now: HAS, and in all. These nodes are listed."""
+    space = rule.space
+    nodes, info, words = space.nodes, space.info, space.words
+    for i in range(info[LISTED]):
+        nodes[HAS, nodes[LIST, i]] = nodes[MAY, nodes[LIST, i]] = ZERO
+    info[MANY] = info[TOTAL] = info[LISTED] = ZERO
+    for w in range(words.shape[1]):
+        word = words[ALLOWED, w]
+        while word != 0:
+            node = w * BITS + _lowest(word)
+            word &= word - 1
+            nodes[LIST, info[LISTED]] = node
+            info[LISTED] += 1
+            nodes[MAY, node], nodes[HAS, node] = ONE, _room(rule, cap, job, node, ZERO, by_tasks)
+            info[MANY] += nodes[HAS, node] > 0
+            info[TOTAL] += nodes[HAS, node]
+
+
+@inner
+def _enough(rule: SlurmRule, cap: Any, job: int) -> bool:
+    """Whether the nodes that were counted will do: then `_gather` finds some. A node that counts has room for what the
+    job wants of each, or for one unit."""
+    info = rule.space.info
+    if _spread(cap, job):
+        return info[MANY] >= _least_nodes(cap, job)
+    return info[TOTAL] >= cap.rows[UNITS, job] * max(cap.need[job, 0], ONE)
+
+
+@inner
+def _choose(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> bool:
+    """Give a job nodes of ALLOWED, with what is free now: FOUND_*."""
+    _count(rule, cap, job, by_tasks)
+    if not _enough(rule, cap, job):
+        return False
+    _gather(rule, cap, job)
+    return True
+
+
+@inner
+def _find_runs(space: Space) -> int:
     """Neighbours of one weight with something for the job, as RUN_*; how many there are."""
-    runs, last = ZERO, NONE
-    for node in range(nodes.shape[1]):
+    nodes, runs, last = space.nodes, ZERO, NONE
+    for i in range(space.info[LISTED]):
+        node = nodes[LIST, i]
         if nodes[HAS, node] == 0:
-            last = NONE
             continue
-        if last < 0 or nodes[WEIGHT, node] != nodes[WEIGHT, last]:
+        if last < 0 or last + 1 < node or nodes[WEIGHT, node] != nodes[WEIGHT, last]:
             nodes[RUN_FIRST, runs], nodes[RUN_CORES, runs] = node, ZERO
             runs += 1
         nodes[RUN_LAST, runs - 1] = node
@@ -348,19 +380,17 @@ def _find_runs(nodes: Ints) -> int:
 
 
 @inner
-def _gathered(rule: SlurmRule, cap: Any, job: int, many: int, least: int) -> bool:
-    """Runs of neighbours of one weight, the best first, until there is enough."""
-    if many < least:
-        return False
+def _gather(rule: SlurmRule, cap: Any, job: int) -> None:
+    """Runs of neighbours of one weight, the best first, until there is enough: FOUND_*."""
     space = rule.space
-    nodes, info, spread = space.nodes, space.info, _spread(cap, job)
+    nodes, info, spread, least = space.nodes, space.info, _spread(cap, job), _least_nodes(cap, job)
     units, core = cap.rows[UNITS, job], max(cap.need[job, 0], ONE)
     exclusive = cap.rows[EXCLUSIVE, job] == 1
     cores, wanted, still = units * core, least, least
     most = least if spread else min(nodes.shape[1], units)
     part = ONE if spread and _each(cap, job) == 1 else core
-    runs = _find_runs(nodes)
-    info[TAKEN_NODES] = 0
+    runs = _find_runs(space)
+    info[FOUND_NODES] = 0
     while most > 0:
         best = _best_run(nodes, runs, cores, wanted)
         if best < 0:
@@ -382,21 +412,18 @@ def _gathered(rule: SlurmRule, cap: Any, job: int, many: int, least: int) -> boo
             use = nodes[HAS, node]
             if not exclusive:
                 use = min(use, max(cores - max(still - 1, ZERO), part))
-            at = info[TAKEN_NODES]
-            nodes[TAKEN_NODE, at], nodes[TAKEN_CORES, at] = node, use
-            info[TAKEN_NODES] = at + 1
+            at = info[FOUND_NODES]
+            nodes[FOUND_NODE, at], nodes[FOUND_CORES, at] = node, use
+            info[FOUND_NODES] = at + 1
             cores -= use
             wanted -= 1
             still -= 1
             most -= 1
         if wanted <= 0 and cores <= 0:
             break
-    if cores > 0 or wanted > 0:
-        return False
     if spread and not exclusive:
-        for i in range(info[TAKEN_NODES]):
-            nodes[TAKEN_CORES, i] = _each(cap, job) * core
-    return True
+        for i in range(info[FOUND_NODES]):
+            nodes[FOUND_CORES, i] = _each(cap, job) * core
 
 
 @inner
@@ -427,37 +454,49 @@ def _best_run(nodes: Ints, runs: int, cores: int, wanted: int) -> int:
 
 
 @inner
-def _take(space: Space, cap: Any, job: int, base: int, sign: int) -> None:
-    """Take what a job has of its nodes from what is free from free[base] on, or (+1) give it back."""
-    width = cap.capacity.shape[1]
-    for unit in range(cap.first[job], cap.first[job + 1]):
-        node = cap.placed[0, unit]
+def _list_pairs(space: Space, cap: Any, job: int, where: Ints, at: int) -> None:
+    """Write down what a job has of each of its nodes, for the end at a place of ENDS."""
+    pairs, info, width = space.pairs, space.info, cap.capacity.shape[1]
+    space.ends[FIRST_PAIR, at] = info[PAIRS]
+    unit, last = cap.first[job], cap.first[job + 1]
+    while unit < last:
+        node, pair = where[0, unit], info[PAIRS]
+        pairs[0, pair] = node
         for w in range(width):
-            if cap.rows[EXCLUSIVE, job] == 1:
-                part = whole(cap, job, space.nodes[ITS_KIND, node], w)
-            else:
-                part = taken(cap, job, w, cap.placed[1, unit])
-            space.free[base + node, w] += sign * part
+            pairs[1 + w, pair] = 0
+        while unit < last and where[0, unit] == node:
+            for w in range(width):
+                if cap.rows[EXCLUSIVE, job] == 1:
+                    pairs[1 + w, pair] = whole(cap, job, space.nodes[ITS_KIND, node], w)
+                else:
+                    pairs[1 + w, pair] += taken(cap, job, w, where[1, unit])
+            unit += 1
+        info[PAIRS] = pair + 1
+    space.ends[LAST_PAIR, at] = info[PAIRS]
 
 
 @inner
-def _runs_on(space: Space, cap: Any, job: int, row: int) -> bool:
-    for unit in range(cap.first[job], cap.first[job + 1]):
-        if _in(space.words, row, cap.placed[0, unit]):
+def _runs_on(space: Space, at: int) -> bool:
+    """Whether the job of an end is on a node of ALLOWED."""
+    for pair in range(space.ends[FIRST_PAIR, at], space.ends[LAST_PAIR, at]):
+        if space.nodes[MAY, space.pairs[0, pair]] == 1:
             return True
     return False
 
 
 @inner
-def _found(space: Space) -> None:
-    """What was taken is what is found."""
-    many = space.info[TAKEN_NODES]
-    for i in range(many):
-        space.nodes[FOUND_NODE, i], space.nodes[FOUND_CORES, i] = (
-            space.nodes[TAKEN_NODE, i],
-            space.nodes[TAKEN_CORES, i],
-        )
-    space.info[FOUND_NODES] = many
+def _give_back(rule: SlurmRule, cap: Any, job: int, at: int, by_tasks: bool) -> None:
+    """Let the job of an end be gone, for one that looks for a start."""
+    space = rule.space
+    nodes, info, count = space.nodes, space.info, space.nodes.shape[1]
+    for pair in range(space.ends[FIRST_PAIR, at], space.ends[LAST_PAIR, at]):
+        node = space.pairs[0, pair]
+        if nodes[MAY, node] == 1:
+            for w in range(cap.capacity.shape[1]):
+                space.free[count + node, w] += space.pairs[1 + w, pair]
+            before, nodes[HAS, node] = nodes[HAS, node], _room(rule, cap, job, node, count, by_tasks)
+            info[MANY] += np.int64(nodes[HAS, node] > 0) - np.int64(before > 0)
+            info[TOTAL] += nodes[HAS, node] - before
 
 
 @inner
@@ -475,39 +514,42 @@ def _looked_for(
     rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, begin: int, until: int, by_tasks: bool
 ) -> int:
     """When a job can start as those that run end by their estimates, in batches that get wider. `begin`: from when on
-    it is looked for, `until` up to when; 0: without an end."""
+    it is looked for, `until` up to when; 0: without an end. For an older Slurm that is where nobody asks any more: what
+    starts later is looked for again."""
     space = rule.space
-    ends, many, nodes = space.ends, space.info[RUNNERS], space.nodes.shape[1]
-    if begin <= now and _choose(rule, cap, job, ZERO, by_tasks):
-        _found(space)
+    ends, many = space.ends, space.info[RUNNERS]
+    _count(rule, cap, job, by_tasks)
+    if begin <= now and _enough(rule, cap, job):
+        _gather(rule, cap, job)
         return now
     if now_only:
         return NONE
-    for node in range(nodes):
+    for i in range(space.info[LISTED]):
+        node = space.nodes[LIST, i]
         for w in range(cap.capacity.shape[1]):
-            space.free[nodes + node, w] = space.free[node, w]
+            space.free[space.nodes.shape[1] + node, w] = space.free[node, w]
     at = ZERO
     if begin > 0:
         while at < many and ends[ENDS_AT, at] < begin:
-            _take(space, cap, ends[ENDS_JOB, at], nodes, ONE)
+            _give_back(rule, cap, job, at, by_tasks)
             at += 1
-        if _choose(rule, cap, job, nodes, by_tasks):
-            _found(space)
+        if _enough(rule, cap, job):
+            _gather(rule, cap, job)
             return now
     last_of_all = many
-    while until > 0 and last_of_all > at and ends[ENDS_AT, last_of_all - 1] > until:
+    while rule.newer and until > 0 and last_of_all > at and ends[ENDS_AT, last_of_all - 1] > until:
         last_of_all -= 1
     width, barrier = BATCH, ZERO
-    while at < last_of_all:
+    while at < last_of_all and (until == 0 or ends[ENDS_AT, at] <= until):
         last, after, count = NONE, NONE, ZERO
         while at < last_of_all:
-            one, end = ends[ENDS_JOB, at], ends[ENDS_AT, at]
+            one, end = at, ends[ENDS_AT, at]
             at += 1
-            if not _runs_on(space, cap, one, ALLOWED):
+            if not _runs_on(space, one):
                 continue
             if barrier == 0:
                 barrier = end + (BATCH - end % BATCH)
-            _take(space, cap, one, nodes, ONE)
+            _give_back(rule, cap, job, one, by_tasks)
             last = end
             after = ends[ENDS_AT, at] if at < last_of_all else NONE
             count += 1
@@ -520,8 +562,8 @@ def _looked_for(
         width = width + rule.linear if rule.linear > 0 else width * 2
         while after > barrier + width:
             width = width + rule.linear if rule.linear > 0 else width * 2
-        if _choose(rule, cap, job, nodes, by_tasks):
-            _found(space)
+        if _enough(rule, cap, job):
+            _gather(rule, cap, job)
             return last if last > now else now + 1
     return NONE
 
@@ -688,15 +730,18 @@ def _give(rule: SlurmRule, cap: Any, run: Run, job: int, now: int, n_started: in
     cap.rows[PICKED, job] = now
     end = now + run.jobs[ESTIMATE, job]
     start(cap, job, now, end)
-    _take(space, cap, job, ZERO, NONE)
-    at = space.info[RUNNERS]
-    ends = space.ends
+    at, ends = space.info[RUNNERS], space.ends
     while at > 0 and (
         ends[ENDS_AT, at - 1] > end or (ends[ENDS_AT, at - 1] == end and _after(run, ends[ENDS_JOB, at - 1], job))
     ):
-        ends[ENDS_AT, at], ends[ENDS_JOB, at] = ends[ENDS_AT, at - 1], ends[ENDS_JOB, at - 1]
+        for row in range(END_ROWS):
+            ends[row, at] = ends[row, at - 1]
         at -= 1
     ends[ENDS_AT, at], ends[ENDS_JOB, at] = end, job
+    _list_pairs(space, cap, job, cap.placed, at)
+    for pair in range(ends[FIRST_PAIR, at], ends[LAST_PAIR, at]):
+        for w in range(cap.capacity.shape[1]):
+            space.free[space.pairs[0, pair], w] -= space.pairs[1 + w, pair]
     space.info[RUNNERS] += 1
     run.lists[STARTED, n_started] = job
     return n_started + 1
@@ -757,8 +802,7 @@ def _planned(
         begins = NONE
         if _members(space, ALLOWED) >= least:
             tried = True
-            begin, until = (earliest, later) if rule.newer else (ZERO, ZERO)
-            begins = _will_run(rule, cap, job, now, now_only, begin, until)
+            begins = _will_run(rule, cap, job, now, now_only, earliest if rule.newer else ZERO, later)
         if begins < 0:
             if later > 0 and not now_only:
                 continue
@@ -769,8 +813,7 @@ def _planned(
             later = begins
             continue
         if begins <= now:
-            if _choose(rule, cap, job, ZERO, rule.newer):
-                _found(space)
+            if _choose(rule, cap, job, rule.newer):
                 return STARTS, now, tried
             later = ZERO
         if now_only:
@@ -859,9 +902,8 @@ def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth
             _allowed(rule, cap, job)
             for w in range(words.shape[1]):
                 words[ALLOWED, w] &= ~words[LEFT, w]
-            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, ZERO, rule.newer)
+            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, rule.newer)
             if begins:
-                _found(space)
                 n_started = _give(rule, cap, run, job, now, n_started)
             else:
                 blocked[part] = 1
@@ -888,12 +930,13 @@ def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
 
 
 @inner
-def _line_up(rule: SlurmRule, run: Run) -> None:
-    """The running jobs by their expected ends."""
+def _line_up(rule: SlurmRule, cap: Any, run: Run) -> None:
+    """The running jobs by their expected ends, with what they have of each node."""
     space, many = rule.space, run.info[RUNNING]
     for i in range(many):
         job = run.lists[END_JOB, i]
         space.ends[ENDS_JOB, i], space.ends[ENDS_AT, i] = job, run.jobs[START, job] + run.jobs[ESTIMATE, job]
+        _list_pairs(space, cap, job, cap.placed, i)
     # A heap sort: the running jobs are thousands.
     for root in range(many // 2 - 1, -1, -1):
         _sink(space.ends, run, root, many)
@@ -905,7 +948,7 @@ def _line_up(rule: SlurmRule, run: Run) -> None:
 
 @inner
 def _swap(ends: Ints, one: int, other: int) -> None:
-    for row in range(2):
+    for row in range(END_ROWS):
         ends[row, one], ends[row, other] = ends[row, other], ends[row, one]
 
 
@@ -936,9 +979,9 @@ def _decide_slurm(rule: SlurmRule, cap: Any, run: Run, now: int) -> int:
         return ZERO
     _look(rule, cap, run, now)
     cycle = (now - rule.phase) % rule.interval == 0
-    rule.space.info[RUNNERS] = ZERO
+    rule.space.info[RUNNERS] = rule.space.info[PAIRS] = ZERO
     if cycle:
-        _line_up(rule, run)
+        _line_up(rule, cap, run)
     everything = now % rule.full == 0
     queue, _ = sort_if_moving(run, rule, now)
     n_started = _main_loop(rule, cap, run, queue, now, _NEVER if everything else rule.depth)
