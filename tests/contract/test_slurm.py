@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.errors import SettingError
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage, by_node
 from dovetail.model.workload import Workload
 from dovetail.policies.slurm import Slurm
@@ -208,3 +209,39 @@ def disagreement(seed: int) -> list[str]:
 def test_the_kernels_decide_as_slow_code(part: int) -> None:
     for seed in range(part * CASES // 10, (part + 1) * CASES // 10):
         assert disagreement(seed) == []
+
+
+def one_job(nodes: tuple[int, ...], shared: str = "", **asked: int) -> tuple[Workload, Cluster]:
+    cluster = by_node(("cores", "gpus")[: len(nodes)], (NodeKind("n", 4, nodes),), shared)
+    row = {"id": 1, "submit": 10, "size": 1, "runtime": 5, "limit": 9, "units": 1, "unit_cores": 1} | asked
+    columns = {name: np.array([value], np.int64) for name, value in row.items()}
+    names = {"reservation": ("ours",)} if "reservation" in row else {}
+    return Workload("one", columns, cluster.processors, names=names), cluster
+
+
+def test_a_job_that_these_rules_can_never_place_is_refused() -> None:
+    """Others do: without this the replay would ask for ever."""
+    for workload, cluster in (
+        one_job((1,), units=4, size=4, per_node=2),
+        one_job((1, 1), "gpus", unit_gpus=1, gpu_share=500),
+    ):
+        assert replay(workload, "easy", cluster=cluster).start.tolist() == [10]
+        with pytest.raises(SettingError, match="can never start"):
+            replay(workload, Slurm(), cluster=cluster)
+
+
+@pytest.mark.contract
+def test_a_reservation_is_for_its_jobs_whenever_it_is_told() -> None:
+    workload, cluster = one_job((4,), reservation=0)
+    for known in (0, 5):
+        kept = replace(cluster, outages=(Outage((0, 1, 2, 3), 5, 5000, "ours", known),))
+        assert replay(workload, Slurm(), cluster=kept).start.tolist() == [10]
+
+
+def test_what_a_state_does_not_say_is_refused() -> None:
+    with pytest.raises(SettingError, match="does not know its jobs"):
+        Slurm().rule()
+    workload, _ = one_job((4,))
+    with pytest.raises(SettingError, match="needs a cluster"):
+        replay(workload, Slurm(), cluster=Cluster(4))
+    assert hash(Slurm()) == hash(Slurm())

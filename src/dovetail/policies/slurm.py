@@ -8,15 +8,15 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from dovetail.arrays import Floats, Ints
+from dovetail.arrays import Floats, Ints, Mask
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.passes.order import GIVEN
 from dovetail.kernels.passes.slurm import ARRAY, COLUMNS, NO_SPACE, PARTITION, USER, SlurmRule, bits_of
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import WHOLE, Cluster
 from dovetail.model.plan import Plan
-from dovetail.model.requests import Requests, requests_of
+from dovetail.model.requests import Requests, most_on_idle, requests_of
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import choice, setting, whole
@@ -72,7 +72,7 @@ class Slurm(RulePolicy):
     phase: int = setting(0, "seconds after a multiple of bf_interval at which cycles begin", whole(0, 10_799, "s"))
     version: str = setting(VERSIONS[0], "whose rules, where they have changed", choice(*VERSIONS))
     order: str = setting("fifo", "order of the queue", choice("fifo", "priority"))
-    tiers: Mapping[str, int] = field(default_factory=dict)
+    tiers: Mapping[str, int] = field(default_factory=dict, hash=False)
     name: str = "slurm"
     tier_of: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
@@ -80,6 +80,7 @@ class Slurm(RulePolicy):
     static_keys: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = {
         "every": "has a clock of its own: set bf_interval and sched_interval",
+        "charge": "has a clock of its own: a decision that takes time would miss it",
         "cap": "keeps no power cap: Slurm has none of its own",
         "licences": "counts no licences yet",
     }
@@ -95,21 +96,28 @@ class Slurm(RulePolicy):
             for code in np.unique(partition).tolist() if code >= 0
         }  # fmt: skip
         columns = {name: workload.get(name) for name in ("partition", "user", "array")}
-        return replace(self, tier_of=tier_of, jobs=_known(columns, requests_of(workload, cluster), cluster))
+        asked = requests_of(workload, cluster)
+        if bool((odd := ~_possible(asked, cluster)).any()):
+            raise SettingError(
+                f"{workload.name}: {int(odd.sum())} jobs can never start by the rules of {self.name} (first: job"
+                f" {workload['id'][int(odd.argmax())]}): it places whole GPUs, and just `per_node` units on each node"
+            )
+        return replace(self, tier_of=tier_of, jobs=_known(columns, asked, cluster, np.arange(len(workload))))
 
     def rule(self, asked: Asked = AS_USUAL) -> SlurmRule:
         common = self.common(asked, GIVEN, keep=asked.keep)
         table = self.bf_node_space_size or self.bf_max_job_test
-        jobs, space = self.jobs, NO_SPACE
-        if jobs is not None:
-            most = int(jobs.columns[[PARTITION, USER]].max(initial=0)) + 1
-            space = space._replace(columns=jobs.columns, parts=jobs.parts, counts=np.zeros((3, most), np.int64))
+        jobs = self.jobs
+        if jobs is None:
+            raise SettingError(f"{self.name} does not know its jobs yet: `at` tells it")
+        most = int(jobs.columns[[PARTITION, USER]].max(initial=0)) + 1
+        space = NO_SPACE._replace(columns=jobs.columns, parts=jobs.parts, counts=np.zeros((3, most), np.int64))
         return SlurmRule(
             common, 60 * self.bf_window, self.bf_resolution, self.bf_interval, self.phase, self.sched_interval,
             self.default_queue_depth, self.bf_max_job_test, table, self.bf_max_job_user, self.bf_max_job_part,
             self.bf_max_job_start, self.bf_job_part_count_reserve, self.bf_max_job_array_resv,
             self.bf_min_age_reserve, self.bf_window_linear, self.version != VERSIONS[0],
-            -1 if jobs is None else jobs.memory, -1 if jobs is None else jobs.devices, space,
+            jobs.memory, jobs.devices, space,
         )  # fmt: skip
 
     def keys(self, state: State) -> Floats:
@@ -124,9 +132,18 @@ class Slurm(RulePolicy):
     def made(self, state: State) -> Plan:
         if state.cluster is None or state.requests is None:
             raise SettingError(f"{self.name} places jobs on nodes: the state has none")
+        if len(state.draws_mw):
+            self.refuse("cap")
+        self.look_at(state)
+        if self.tiers and not self.tier_of:
+            raise SettingError(f"{self.name}: a state has no names of partitions, so `tiers` says nothing")
+        here = np.concatenate([state.waiting, state.running, state.ended])
+        asked, cluster = state.requests, state.cluster
+        if not _possible(asked.of(state.waiting), cluster).all():
+            raise SettingError(f"{self.name}: a job can never start by its rules: it places whole GPUs")
         none = np.full(len(state.submit), -1, np.int64)
         columns = {name: state.columns.get(name, none) for name in ("partition", "array")} | {"user": state.user}
-        return RulePolicy.made(replace(self, jobs=_known(columns, state.requests, state.cluster)), state)
+        return RulePolicy.made(replace(self, jobs=_known(columns, asked, cluster, here)), state)
 
     def answer(self, state: State, run: layout.Run, starts: Ints) -> Plan:
         run.jobs[layout.PLACE, starts] = -1
@@ -138,15 +155,29 @@ class Slurm(RulePolicy):
         return replace(self, jobs=Jobs(one, one[:1], -1, -1))
 
 
-def _known(columns: Mapping[str, Ints], requests: Requests, cluster: Cluster) -> Jobs:
-    """Partitions, users and arrays, counted from 0; a partition has all nodes that its jobs could be given."""
-    n = len(requests.units)
-    rows = np.full((COLUMNS, n), -1, np.int64)
+def _possible(asked: Requests, cluster: Cluster) -> Mask:
+    """Which jobs fit on the idle nodes as these rules place them: whole devices, and where a number of units on a node
+    divides those of the job, just as many on each node."""
+    each = np.where((asked.per_node > 0) & (asked.units % np.maximum(asked.per_node, 1) == 0), asked.per_node, 1)
+    spread = (asked.exclusive > 0) | (asked.units == 1) | (each > 1) | (asked.per_node == 1)
+    each = np.where(asked.exclusive > 0, 1, each)
+    nodes = np.zeros(len(asked.units), np.int64)
+    for kind, one in enumerate(cluster.kinds):
+        nodes += one.count * (one.capacity[0] > 0) * (most_on_idle(cluster, asked, kind) >= each)
+    found: Mask = ~spread | (nodes >= asked.units // each)
+    if cluster.shared:
+        found &= (asked.need[:, cluster.shared_at] == 0) | (asked.share == WHOLE)
+    return found
+
+
+def _known(columns: Mapping[str, Ints], requests: Requests, cluster: Cluster, here: Ints) -> Jobs:
+    """Partitions, users and arrays of some jobs, counted from 0; a partition has all nodes that they could be given."""
+    rows = np.zeros((COLUMNS, len(requests.units)), np.int64)
     for row, name in ((PARTITION, "partition"), (USER, "user")):
-        rows[row] = np.unique(columns[name][:n], return_inverse=True)[1].reshape(-1)
-    rows[ARRAY] = columns["array"][:n]
+        rows[row, here] = np.unique(columns[name][here], return_inverse=True)[1].reshape(-1)
+    rows[ARRAY, here] = columns["array"][here]
     has = np.zeros((int(rows[PARTITION].max(initial=-1)) + 1, len(cluster.kinds)), bool)
-    for part, among in np.unique(np.stack([rows[PARTITION], requests.among]), axis=1).T.tolist():
+    for part, among in np.unique(np.stack([rows[PARTITION, here], requests.among[here]]), axis=1).T.tolist():
         has[part] |= requests.sets[among]
     memory, devices = (
         next((at for at, name in enumerate(cluster.resources) if name.startswith(word)), -1) for word in ("mem", "gpu")

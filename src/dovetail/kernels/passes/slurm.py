@@ -570,9 +570,14 @@ def _looked_for(
 
 @inner
 def _kept_for(space: Space, one: int, now: int) -> bool:
-    """Whether an outage is a reservation: known before it begins. Others are nodes that are down."""
-    known = space.outages[OUT_TOLD, one]
-    return known < space.outages[OUT_FROM, one] and known <= now < space.outages[OUT_UNTIL, one]
+    """Whether an outage that is known is a reservation. Others are nodes that are down."""
+    return not _is_down(space, one) and space.outages[OUT_TOLD, one] <= now < space.outages[OUT_UNTIL, one]
+
+
+@inner
+def _is_down(space: Space, one: int) -> bool:
+    """Whether an outage is of nobody and was not known before it began."""
+    return space.outages[OUT_FOR, one] < 0 and space.outages[OUT_TOLD, one] >= space.outages[OUT_FROM, one]
 
 
 @inner
@@ -924,7 +929,7 @@ def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
     _clear(words, OUT)
     for one in range(space.outages.shape[1]):
         begin, end = space.outages[OUT_FROM, one], space.outages[OUT_UNTIL, one]
-        if space.outages[OUT_TOLD, one] >= begin and begin <= now < end:
+        if _is_down(space, one) and begin <= now < end:
             for w in range(words.shape[1]):
                 words[OUT, w] |= space.outage_words[one, w]
 
