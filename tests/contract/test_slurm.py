@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pytest
@@ -12,6 +12,8 @@ import pytest
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage, by_node
+from dovetail.model.plan import Plan
+from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.slurm import Slurm
 from dovetail.referee import check_schedule
@@ -55,7 +57,7 @@ def random_case(rng: random.Random) -> Case:
     tiers = {"some": rng.choice((1, 1, 2))}
     every = frozenset(range(cluster.nodes))
     partitions = {"all": slow.Partition(every), "some": slow.Partition(frozenset(some), tiers["some"])}
-    limits = [rng.choice((20, 60, 100, 400, 1000)) for _ in range(3)]
+    limits = [rng.choice((20, 60, 100, 400, 1000)) if rng.random() < 0.5 else rng.randint(20, 3000) for _ in range(6)]
     gap, submit, array = rng.choice((0, 2, 20, 100)), 0, -1
     jobs, rows = list[slow.Job](), list[dict[str, int]]()
     while len(jobs) < 30 and rng.random() < 0.96:
@@ -140,6 +142,8 @@ class SlowReplay:
     nodes: dict[int, list[int]] = field(default_factory=dict)
     running: list[slow.Running] = field(default_factory=list)
     waiting: list[slow.Job] = field(default_factory=list)
+    planned: dict[int, dict[int, int]] = field(default_factory=dict)
+    """By cycle: when jobs that do not start are to."""
     now: int = -1
 
     def run(self) -> SlowReplay:
@@ -160,7 +164,9 @@ class SlowReplay:
             settings = replace(case.settings, depth=10**6) if full else case.settings
             self.begin(slow.main_loop(self.machine(), self.waiting, now, settings))
             if (now - policy.phase) % policy.bf_interval == 0:
-                self.begin(slow.backfill(self.machine(), self.waiting, now, settings))
+                made = slow.backfill(self.machine(), self.waiting, now, settings)
+                self.planned[now] = {one.number: one.start for one in made if not one.started}
+                self.begin(made)
         return self
 
     def machine(self) -> slow.Machine:
@@ -186,13 +192,27 @@ def units_of(case: Case, one: slow.Decision) -> list[int]:
     return [at for at, many in each.items() for _ in range(many)]
 
 
+@dataclass(frozen=True)
+class Watched(Slurm):
+    """The policy, asked event by event, with what it planned in each cycle."""
+
+    planned: dict[int, dict[int, int]] = field(default_factory=dict, hash=False)
+
+    def made(self, state: State) -> Plan:
+        plan = super().made(state)
+        if (state.now - self.phase) % self.bf_interval == 0:
+            self.planned[state.now] = dict(plan.promised)
+        return plan
+
+
 def disagreement(seed: int) -> list[str]:
     """What is not as in slow code, or not legal, in one case; empty if all is."""
     case = random_case(random.Random(seed))
     if not case.jobs:
         return []
     found = SlowReplay(case).run()
-    made = replay(case.workload, case.policy, cluster=case.cluster, event_by_event=seed % 5 == 0)
+    watched = Watched(**{one.name: getattr(case.policy, one.name) for one in fields(Slurm)}) if seed % 3 == 0 else None
+    made = replay(case.workload, watched or case.policy, cluster=case.cluster, event_by_event=watched is not None)
     assert made.placement is not None
     ours = [(int(made.start[job]), sorted(made.placement.of(job).tolist())) for job in range(len(case.jobs))]
     slowly = [(found.start[job], sorted(found.nodes[job])) for job in range(len(case.jobs))]
@@ -201,6 +221,9 @@ def disagreement(seed: int) -> list[str]:
         for job, (one, other) in enumerate(zip(ours, slowly, strict=True))
         if one != other
     ]
+    for now, planned in found.planned.items() if watched else ():
+        if watched is not None and watched.planned.get(now, {}) != planned:
+            wrong.append(f"case {seed}: planned at {now}: {watched.planned.get(now)}; slowly {planned}")
     return wrong + [f"case {seed}: {violation}" for violation in check_schedule(made)]
 
 

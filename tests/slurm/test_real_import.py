@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from dovetail.api import prepare
+from dovetail.arrays import NEVER
 from dovetail.engine.replay import replay
 from dovetail.io.clusters import read_cluster
 from dovetail.io.read import read_workload
@@ -194,7 +195,9 @@ def test_what_happened_is_possible_on_the_imported_cluster(
     assert told.placement is not None
     whole = dict(zip((log["id"] % 10**10).tolist(), log.get("exclusive").tolist(), strict=True))
     assert {whole.get(number) for number in made.of("exclusive", "whole")} == {1}
-    assert len(log) == 200
+    shown = of_sacct(real).values()
+    ran = [one for one in shown if one[0] < one[1] < NEVER]  # for a second at least, as the standard filter wants
+    assert len(log) == len(ran) > 190, log.set_aside.counts()
     assert check_schedule(told) == []
     easy = replay(log, "easy", cluster=nodes)
     assert check_schedule(easy) == []
