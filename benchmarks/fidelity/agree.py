@@ -30,6 +30,7 @@ CLEARED_S = 0.3
 """For so long after its end a job's nodes are being cleared, as it seems: the log does not say. A pass of the main loop
 comes when some are; which of them it does not say either, so there all are taken to be."""
 AT_AN_END_S = 0.6
+"""A cycle or a pass is just after the end of a job if it is no later."""
 MEMORY_OF_A_CORE = 1000
 """DefMemPerCPU of these clusters."""
 

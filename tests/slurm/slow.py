@@ -104,9 +104,8 @@ class Settings:
     depth: int = 100
     """Jobs that the main loop tests."""
     newer: bool = False
-    """As 24.11 does, not 22.05: what is looked for between two
-    boundaries of the table is looked for there alone; reservations end at a boundary behind the job's end; a node that
-    is being cleared is taken last, not left out."""
+    """As 24.11 does, not 22.05: what is looked for between two boundaries of the table is looked for there alone;
+    reservations end at a boundary behind the job's end; a node that is being cleared is taken last, not left out."""
     by_tasks: bool = False
     """As 24.11 does: a node counts for no more than its tasks of a job."""
 

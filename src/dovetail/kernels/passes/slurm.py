@@ -60,10 +60,10 @@ PARTITION, USER, ARRAY = range(3)
 COLUMNS = 3
 
 # Rows of Space.nodes, by node.
-ITS_KIND, WEIGHT, HAS, MAY, LIST, RUN_FIRST, RUN_LAST, RUN_CORES, FOUND_NODE, FOUND_CORES = range(10)
+ITS_KIND, HAS, MAY, LIST, RUN_FIRST, RUN_LAST, RUN_CORES, FOUND_NODE, FOUND_CORES = range(9)
 """HAS: cores of it that a job could use; 0: it cannot be there. MAY: 1 if it is in ALLOWED, whose nodes LIST has.
 RUN_*: runs of neighbours, in order. FOUND_*: the nodes that a job is given, in the order in which they were taken."""
-NODE_ROWS = 10
+NODE_ROWS = 9
 
 # Rows of Space.words: sets of nodes as bits.
 ALLOWED, BASE, KEPT, ONLY, LEFT, OUT = range(6)
@@ -93,8 +93,8 @@ OF_USER, OF_PART, RESERVATIONS = range(3)
 
 SHIFT = 6
 BITS, MASK = 1 << SHIFT, (1 << SHIFT) - 1
-HALF: int = np.int64(BITS // 2)  # type: ignore[assignment]  # see timeline.py
 """Of a word; the sign is one of them."""
+HALF: int = np.int64(BITS // 2)  # type: ignore[assignment]  # see timeline.py
 BATCH = 30
 """Seconds: the first batch of ends is as wide, and ends at a multiple of it."""
 MOST_ENDS = 201
@@ -364,13 +364,13 @@ def _choose(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> bool:
 
 @inner
 def _find_runs(space: Space) -> int:
-    """Neighbours of one weight with something for the job, as RUN_*; how many there are."""
+    """Neighbours with something for the job, as RUN_*; how many there are."""
     nodes, runs, last = space.nodes, ZERO, NONE
     for i in range(space.info[LISTED]):
         node = nodes[LIST, i]
         if nodes[HAS, node] == 0:
             continue
-        if last < 0 or last + 1 < node or nodes[WEIGHT, node] != nodes[WEIGHT, last]:
+        if last < 0 or last + 1 < node:
             nodes[RUN_FIRST, runs], nodes[RUN_CORES, runs] = node, ZERO
             runs += 1
         nodes[RUN_LAST, runs - 1] = node
@@ -381,7 +381,7 @@ def _find_runs(space: Space) -> int:
 
 @inner
 def _gather(rule: SlurmRule, cap: Any, job: int) -> None:
-    """Runs of neighbours of one weight, the best first, until there is enough: FOUND_*."""
+    """Runs of neighbours, the best first, until there is enough: FOUND_*."""
     space = rule.space
     nodes, info, spread, least = space.nodes, space.info, _spread(cap, job), _least_nodes(cap, job)
     units, core = cap.rows[UNITS, job], max(cap.need[job, 0], ONE)
@@ -428,23 +428,18 @@ def _gather(rule: SlurmRule, cap: Any, job: int) -> None:
 
 @inner
 def _best_run(nodes: Ints, runs: int, cores: int, wanted: int) -> int:
-    """Which run is taken next: of the lowest weight the first that has enough, then the tightest; else the largest."""
+    """Which run is taken next: the first that has enough, then the tightest; else the largest."""
     best, best_enough = NONE, False
     for run in range(runs):
         has = nodes[RUN_CORES, run]
         if has < 0:
             continue
-        weight = nodes[WEIGHT, nodes[RUN_FIRST, run]]
         enough = has >= cores and nodes[RUN_LAST, run] - nodes[RUN_FIRST, run] + 1 >= wanted
         better = best < 0
-        if not better:
-            other = nodes[WEIGHT, nodes[RUN_FIRST, best]]
-            better = weight < other
-            if weight == other:
-                if enough:
-                    better = not best_enough or has < nodes[RUN_CORES, best]
-                else:
-                    better = has > nodes[RUN_CORES, best]
+        if not better and enough:
+            better = not best_enough or has < nodes[RUN_CORES, best]
+        elif not better:
+            better = has > nodes[RUN_CORES, best]
         if better:
             best, best_enough = run, enough
     return best
@@ -646,14 +641,20 @@ def _alike(space: Space, one: int, other: int) -> bool:
 
 
 @inner
+def _mark_found(space: Space) -> None:
+    """Make ONLY the nodes that were found."""
+    _clear(space.words, ONLY)
+    for i in range(space.info[FOUND_NODES]):
+        _put(space.words, ONLY, space.nodes[FOUND_NODE, i])
+
+
+@inner
 def _reserve(rule: SlurmRule, begin: int, end: int) -> None:
     """Take the nodes that were found away for a time; then one pair of alike neighbours becomes one."""
     space, spans = rule.space, rule.space.spans
     begin = max(begin, spans[BEGIN, 0])
     end = max(end, begin + rule.resolution)
-    _clear(space.words, ONLY)
-    for i in range(space.info[FOUND_NODES]):
-        _put(space.words, ONLY, space.nodes[FOUND_NODE, i])
+    _mark_found(space)
     at, before = ZERO, ZERO
     while spans[END, at] < begin:
         before, at = at, spans[BEHIND, at]
@@ -683,9 +684,7 @@ def _reserve(rule: SlurmRule, begin: int, end: int) -> None:
 @inner
 def _is_reserved(space: Space, begin: int, end: int) -> bool:
     """Whether any of the nodes that were found is reserved at any time between two instants."""
-    _clear(space.words, ONLY)
-    for i in range(space.info[FOUND_NODES]):
-        _put(space.words, ONLY, space.nodes[FOUND_NODE, i])
+    _mark_found(space)
     span = ZERO
     while True:
         if space.spans[END, span] > begin and space.spans[BEGIN, span] < end:
