@@ -19,6 +19,7 @@ from dovetail.errors import InputError, SettingError, StateError
 from dovetail.io.turns import read_turns
 from dovetail.model.cluster import Cluster, NodeKind, Outage, by_node
 from dovetail.model.plan import Plan
+from dovetail.model.shares import HALF, Tree
 from dovetail.model.state import State
 from dovetail.model.turns import Turns
 from dovetail.model.workload import Provenance, Workload
@@ -27,9 +28,8 @@ from dovetail.policies.lists import ListPolicy
 from dovetail.policies.planner import Planner
 from dovetail.policies.published.switch import Switch
 from dovetail.policies.registry import policy
-from dovetail.policies.shares import HALF, Tree
 from dovetail.referee import check_schedule
-from tests.policies.test_shares import slowly
+from tests.model.test_shares import slowly
 from tests.slow import planning as slow
 
 THREE = Turns("user", shares=(("1", 3), ("2", 1), ("3", 1)), half_life_s=50, every_s=7)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dovetail.errors import DovetailError
-from dovetail.policies.multifactor import Weights
 from dovetail.slurm import scontrol
 from dovetail.slurm.conf import read_conf
 from dovetail.slurm.machine import Texts, of_lines
+from dovetail.slurm.multifactor import Weights
 from dovetail.slurm.priority import Priorities, priorities
 
 CONF: Final = """ClusterName=here

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from dovetail.policies.shares import standing
+from dovetail.model.shares import standing
 from dovetail.slurm import scontrol
 from dovetail.slurm.conf import read_conf
 from dovetail.slurm.machine import of_lines, of_table

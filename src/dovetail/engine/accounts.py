@@ -8,9 +8,9 @@ import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.model.schedule import Lost
+from dovetail.model.shares import Tree, Usage
 from dovetail.model.turns import Turns
 from dovetail.model.workload import Workload
-from dovetail.policies.shares import Tree, Usage
 
 
 class Accounts:

@@ -1,5 +1,5 @@
 """How a Slurm gives priorities: its settings, and what it says of waiting jobs, as the rules and numbers of the sum of
-factors (policies/multifactor) and of the tree of shares (policies/shares)."""
+factors (multifactor) and of the tree of shares (model/shares)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.errors import DovetailError, InputError, SettingError
-from dovetail.policies.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
-from dovetail.policies.shares import AS_ITS_ACCOUNT, Tree
+from dovetail.model.shares import AS_ITS_ACCOUNT, Tree
 from dovetail.slurm import words
 from dovetail.slurm.machine import NOTHING, Machine, Texts
+from dovetail.slurm.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
 from dovetail.units import printable
 
 KIND: Final = "priority/multifactor"

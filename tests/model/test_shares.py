@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dovetail.errors import SettingError
-from dovetail.policies.shares import AS_ITS_ACCOUNT, HALF, Tree, Usage, standing
+from dovetail.model.shares import AS_ITS_ACCOUNT, HALF, Tree, Usage, standing
 
 SEEN = """\
 root      1     0  1.000000

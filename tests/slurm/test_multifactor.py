@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dovetail.errors import SettingError
-from dovetail.policies.multifactor import LARGE, MOST, SMALL, Asking, Multifactor, Weights
+from dovetail.slurm.multifactor import LARGE, MOST, SMALL, Asking, Multifactor, Weights
 from tests.conftest import CASES
 
 RESOURCES = ("cpu", "mem", "gpu")
