@@ -2,11 +2,13 @@
 
     python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 250]
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
+    python -m benchmarks.fidelity priorities FILE ... [--differ 20]
     python -m benchmarks.fidelity free FILE ...
 
 The first submits a workload to a real cluster of 64 nodes and keeps what was decided. The second puts the state just
-before each decision together and lets our rules decide. The third replays all jobs, from 20 phases of the backfill's
-clock, and compares waits with those of the real runs: all files are runs of one workload.
+before each decision together and lets our rules decide. The third does so for the priorities of jobs. The last replays
+all jobs, from 20 phases of the backfill's clock, and compares waits with those of the real runs: all files are runs of
+one workload.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from benchmarks.fidelity.agree import Counts, agreement, settings_of
 from benchmarks.fidelity.collect import collect, started
 from benchmarks.fidelity.digest import read
 from benchmarks.fidelity.free import free
+from benchmarks.fidelity.priorities import ranked
 from benchmarks.fidelity.workloads import KINDS
 from scipy.stats import binomtest
 from tests.slurm.real import ROOTS, SUITES
@@ -44,6 +47,18 @@ def agree(files: list[Path], differ: int) -> None:
         print(f"  {found.apart} cycles and passes differ, {found.at_an_end} of them just after the end of a job")
         for line in found.differ[:differ]:
             print(f"    {line[:200]}")
+
+
+def ranks(files: list[Path], differ: int) -> None:
+    for file in files:
+        digest = read(file)
+        found = ranked(digest)
+        print(
+            f"{digest.workload} on {digest.version}: {found.same:,} of {found.seen:,} different priorities of jobs are"
+            f" ours, too, worked out at {found.moments:,} moments"
+        )
+        for line in found.differ[:differ]:
+            print(f"    {line}")
 
 
 def compare(files: list[Path]) -> None:
@@ -75,11 +90,17 @@ def main() -> None:
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
     other.add_argument("--differ", type=int, default=0)
+    third = verbs.add_parser("priorities")
+    third.add_argument("files", type=Path, nargs="+")
+    third.add_argument("--differ", type=int, default=0)
     beside = verbs.add_parser("free")
     beside.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
     if given.verb == "free":
         compare(given.files)
+        return
+    if given.verb == "priorities":
+        ranks(given.files, given.differ)
         return
     if given.verb == "agree":
         agree(given.files, given.differ)

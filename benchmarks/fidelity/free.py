@@ -7,19 +7,17 @@ each is an ensemble, and means are compared with their intervals.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
 
 import numpy as np
-from benchmarks.fidelity.agree import MEMORY_OF_A_CORE, Run
+from benchmarks.fidelity.agree import Run
 from benchmarks.fidelity.digest import OF_ARRAY, Digest
+from benchmarks.fidelity.nouns import came, cluster_of, machine_of, workload_of
 from scipy.stats import t as student
 
 from dovetail.arrays import Floats, Ints
 from dovetail.engine.replay import replay
-from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage, by_node, with_features
-from dovetail.model.workload import Workload
-from dovetail.policies.slurm import Slurm
+from dovetail.policies.slurm import as_told
 
 PHASES = 20
 CLASSES = ((1, "to 1 node"), (4, "to 4"), (16, "to 16"), (64, "to 64"))
@@ -68,16 +66,13 @@ def free(digests: Sequence[Digest], phases: int = PHASES) -> Free:
     known = [_by_call(run) for run in runs]
     calls = sorted(set.intersection(*(set(one) for one in known)))
     real = np.array([
-        [run.started[one[call]] - _came(run, one[call]) for call in calls] for run, one in zip(runs, known, strict=True)
+        [run.started[one[call]] - came(run, one[call]) for call in calls] for run, one in zip(runs, known, strict=True)
     ])  # fmt: skip
     ours = []
     for at in range(phases):
         run, one = runs[at % len(runs)], known[at % len(runs)]
         interval = _interval(run.digest)
-        policy = Slurm(
-            bf_interval=interval, phase=at * interval // phases, order="priority", version=_version(run),
-            tiers={name: one.tier for name, one in run.partitions.items()},
-        )  # fmt: skip
+        policy = replace(as_told(machine_of(run))[0], bf_interval=interval, phase=at * interval // phases)
         workload = workload_of(run)
         made = replay(workload, policy, cluster=cluster_of(run))
         where = {job: row for row, job in enumerate((workload["id"]).tolist())}
@@ -93,62 +88,7 @@ def _by_call(run: Run) -> dict[tuple[int, int], int]:
     return {(calls[job // OF_ARRAY * OF_ARRAY], job % OF_ARRAY): job for job in run.started}
 
 
-def _version(run: Run) -> str:
-    return "22.05" if run.digest.version == "22.05" else "24.11"
-
-
-def _came(run: Run, job: int) -> float:
-    return run.submitted[job // OF_ARRAY * OF_ARRAY]
-
-
 def _interval(digest: Digest) -> int:
     """Seconds from one cycle to the next, as it was: more than bf_interval, as cycles take time."""
     gaps = np.diff([one.at for one in digest.cycles])
     return round(float(np.median(gaps[gaps < 60])))
-
-
-def cluster_of(run: Run) -> Cluster:
-    """The nodes of a run."""
-    resources = ("cores", "memory_mb", "gpus")
-    alike = groupby(run.digest.nodes, key=lambda node: node[1:])
-    kinds = tuple(NodeKind(f"kind {at}", len(list(nodes)), tuple(has)) for at, (has, nodes) in enumerate(alike))
-    cluster = by_node(resources, kinds)
-    cluster = with_features(cluster, {f"{PARTITION}{name}": sorted(one.nodes) for name, one in run.partitions.items()})
-    begin = _first(run)
-    outages = tuple(
-        Outage(tuple(sorted(one.nodes)), one.begin - begin, one.end - begin) for one in run.reservations
-    )  # fmt: skip
-    return Cluster(cluster.processors, cluster.resources, cluster.kinds, outages=outages)
-
-
-def _first(run: Run) -> int:
-    return int(min(run.submitted.values()))
-
-
-def workload_of(run: Run) -> Workload:
-    """The jobs of a run, which ran for as long as they did there."""
-    names, begin = list(run.partitions), _first(run)
-    rows = []
-    for number, job in sorted(run.jobs.items(), key=lambda pair: (int(_came(run, pair[0])), pair[0])):
-        made = run.digest.seconds[number // OF_ARRAY * OF_ARRAY]
-        ran = run.ended[number] - run.started[number] if number in run.ended and number in run.started else made
-        per_node = job.tasks_per_node > 0 or job.whole or job.most_nodes == 1
-        units = job.least_nodes if per_node else job.tasks
-        cores = job.cores // units if not job.whole else 1
-        rows.append((
-            number, int(_came(run, number)) - begin, units * cores, min(max(round(ran), 1), job.limit_s), job.limit_s,
-            units, cores, cores * MEMORY_OF_A_CORE, job.gpus_per_node, int(per_node and not job.whole),
-            int(job.whole), names.index(job.partition), _rank(run, number), job.array or -1,
-        ))  # fmt: skip
-    columns = dict(zip((
-        "id", "submit", "size", "runtime", "limit", "units", "unit_cores", "unit_memory_mb", "unit_gpus", "per_node",
-        "exclusive", "partition", "priority", "array",
-    ), np.array(rows, np.int64).T, strict=True))  # fmt: skip
-    cores = sum(cores for _, cores, *_ in run.digest.nodes)
-    return Workload(run.digest.workload, columns, cores, names={"partition": tuple(names)})
-
-
-def _rank(run: Run, number: int) -> int:
-    """The last priority that is known of it."""
-    ranks = [rank for _, job, rank in run.digest.priorities if job in (number, number // OF_ARRAY * OF_ARRAY)]
-    return ranks[-1] if ranks else 1

@@ -45,6 +45,8 @@ class Kind:
     """The value is a thing that is given by name too; its own settings are written NAME;setting=value;..."""
     show: Callable[[Any], str] = str
     """How a message writes a value."""
+    onto: Callable[[Any, Any], Any] | None = None
+    """Makes of the thing and the value the thing to which all other settings are added; no field keeps the value."""
 
 
 def whole(least: int, most: int, unit: str = "") -> Kind:
@@ -98,7 +100,8 @@ class Setting:
 
 def setting(default: Any, help: str, kind: Kind, *, optional: bool = False) -> Any:
     """A field that can be set by name. `optional`, or a default of None: it may be left unset."""
-    return field(default=default, metadata={"setting": Setting(help, kind, optional or default is None)})
+    metadata = {"setting": Setting(help, kind, optional or default is None)}
+    return field(default=default, init=kind.onto is None, metadata=metadata)
 
 
 def settings_of(thing: Any) -> dict[str, tuple[str, Setting]]:
@@ -119,6 +122,9 @@ def with_settings(thing: _T, rest: str, text: str, nested: Callable[[str], Any] 
     """The same with the settings in `rest`, the part of `text` behind the colon, and with `text` as its name."""
     known = settings_of(thing)
     values = settings(rest, text, {written: partial(one.read, nested) for written, (_, one) in known.items()})
+    for key, (_, one) in known.items():
+        if key in values and one.kind.onto is not None:
+            thing = one.kind.onto(thing, values.pop(key))
     return replace(thing, **{known[key][0]: value for key, value in values.items()}, name=text)  # type: ignore[type-var]
 
 

@@ -99,3 +99,20 @@ def test_the_line_for_who_may_run_it(tmp_path: Path) -> None:
     assert done.stdout.startswith("umask 077; env TZ=UTC SLURM_TIME_FORMAT=%s ")
     for word in ("--starttime 2026-01-01T00:00:00", "--endtime 2026-02-01T00:00:00", ",SubmitLine", "> dump.txt"):
         assert word in done.stdout
+
+
+def test_the_policy_of_a_machine(tmp_path: Path) -> None:
+    """What a Slurm says of itself becomes a policy by its settings, and what that leaves out is told."""
+    machine, out = RECORDED.with_name("machine-24.11"), tmp_path / "c.toml"
+    made = json.loads(run("cluster", "import-slurm", machine, "-o", out, "--json").stdout)
+    assert made["policy"] == f"slurm:conf={tmp_path / 'c.slurm.json'}"
+    shown = run("policies", made["policy"])
+    assert not shown.returncode, shown.stderr
+    run("workload", "import-slurm", RECORDED, "-o", tmp_path / "jobs.parquet", "--cluster", out)
+    done = run("replay", tmp_path / "jobs.parquet", "--cluster", out, "--policy", made["policy"], "--json")
+    assert not done.returncode, done.stderr
+    conf = tmp_path / "slurm.conf"
+    conf.write_text((machine / "slurm.conf").read_text() + "\nSchedulerType=sched/builtin\n")
+    made = json.loads(run("cluster", "import-slurm", conf, "-o", out, "--json").stdout)
+    assert not made["policy"]
+    assert any("only sched/backfill" in note for note in made["notes"])

@@ -39,7 +39,7 @@ def random_rules(rng: random.Random) -> Multifactor:
 def random_jobs(rng: random.Random, rules: Multifactor, many: int) -> list[dict[str, Any]]:
     return [
         {
-            "since": rng.choice((0, 1000, 5000)), "processors": rng.randint(1, 300), "nodes": rng.randint(1, 12),
+            "since": rng.choice((-1, 0, 1000, 5000)), "processors": rng.randint(1, 300), "nodes": rng.randint(1, 12),
             "limit_minutes": rng.choice((1, 60, 525_600)), "partition": rng.randint(-1, 2),
             "qos": rng.randint(-1, len(rules.qos) - 1), "account": rng.randint(-1, 1), "turn": rng.randint(0, 9) / 9,
             "site": rng.choice((0, -500, 90_000)), "nice": rng.choice((0, 100, -7, 2_000_000_000)),
@@ -60,7 +60,7 @@ def obvious(rules: Multifactor, job: dict[str, Any], now: int) -> int:
     if job["fixed"] > 0:
         return int(job["fixed"])
     own, total = rules.weights, 0.0
-    if job["since"] > 0:
+    if job["since"] >= 0:
         waited = max(now - job["since"], 0)
         total += (waited / rules.oldest_s if waited < rules.oldest_s else 1.0) * own.age
 

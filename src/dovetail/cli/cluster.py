@@ -48,6 +48,7 @@ def import_slurm_command(
     from dovetail.io.clusters import read_cluster, write_cluster
     from dovetail.io.outages import write_outages
     from dovetail.io.read import read_workload
+    from dovetail.policies.slurm import as_told
     from dovetail.slurm import scontrol
     from dovetail.slurm.conf import read_conf
     from dovetail.slurm.machine import NOTHING, SCHEDULING, unknown_settings
@@ -88,12 +89,18 @@ def import_slurm_command(
     with beside(settings) as new:
         new.touch(0o600)
         new.write_text(json.dumps(machine.kept(), indent=1) + "\n", encoding="utf-8")
+    policy = f"slurm:conf={settings}"
+    try:
+        notes += as_told(machine)[1]
+    except SettingError as error:
+        policy = ""
+        notes.append(f"no replay decides as this Slurm does: {error}")
     strange = unknown_settings(machine)
     facts = _facts(machine, cluster)
     scheduling = {name: machine.config[name] for name in SCHEDULING if machine.config.get(name) not in NOTHING}
     if as_json:
-        print_json({"out": str(out), "settings": str(settings), **facts, "scheduling": scheduling, "unknown": strange,
-                    "notes": notes})  # fmt: skip
+        print_json({"out": str(out), "settings": str(settings), "policy": policy, **facts, "scheduling": scheduling,
+                    "unknown": strange, "notes": notes})  # fmt: skip
         return
     screen.facts((name, _in_words(value)) for name, value in facts.items())
     screen.facts(((name, printable(text, 400)) for name, text in scheduling.items()), label=26)
@@ -102,6 +109,8 @@ def import_slurm_command(
         screen.facts([("not known", f"settings that no Slurm has that this was tried with, kept: {names}")])
     screen.facts(("noted", printable(text, 400)) for text in notes)
     say(f"wrote {out} and {settings}. Next: dovetail workload import-slurm ... --cluster {out}")
+    if policy:
+        say(f"A replay of that with --policy {policy} decides by these settings.")
 
 
 def _facts(machine: Machine, cluster: Cluster) -> dict[str, object]:

@@ -8,35 +8,28 @@ import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.model.schedule import Lost
-from dovetail.model.shares import Tree, Usage
-from dovetail.model.turns import Turns
+from dovetail.model.shares import Usage
+from dovetail.model.turns import TreeTurns, Turns
 from dovetail.model.workload import Workload
 
 
 class Accounts:
     """Keeps count as a replay goes on. Usage is counted every `turns.every_s` seconds from the first submit on: a pass
-    sees what had been used when it was last. A user stands among those who had come by then."""
+    sees what had been used when it was last."""
 
-    def __init__(self, turns: Turns, workload: Workload) -> None:
+    def __init__(self, turns: Turns | TreeTurns, workload: Workload) -> None:
         self._workload, self._every_s = workload, turns.every_s
-        owner, named = turns.owners(workload)
         self._usage: Usage | None = None
-        if turns.priority:
-            self._turn: Floats = np.array([float(value) for value in named.values()])[owner]
+        if (fixed := turns.fixed(workload)) is not None:
+            self._turn: Floats = fixed
             return
-        used, owner = np.unique(owner, return_inverse=True)  # an account without jobs stands nowhere
-        pairs, user = np.unique(np.stack([owner.reshape(-1), workload.get("user")]), axis=1, return_inverse=True)
-        accounts, users = len(used), pairs.shape[1]
-        shares = np.array(list(named.values()), np.int64)[used].tolist()
-        above = (*[-1] * accounts, *pairs[0].tolist())
-        tree = Tree(above, (*shares, *[1] * users), (*[False] * accounts, *[True] * users))
-        self._owner: Ints = accounts + user.reshape(-1)
-        self._seen = np.zeros(accounts + users, bool)
+        tree, self._owner = turns.tree(workload)
+        self._among, self._seen = turns.among_seen, np.zeros(len(tree.above), bool)
         self._usage = Usage(tree, turns.half_life_s, int(workload.submit[0]) if len(workload) else 0)
         self._open = np.empty(0, np.int64)
         """Jobs that may have run since the usage was counted, of those below `_came`."""
         self._came = 0
-        self._turn = np.ones(len(workload))
+        self._turn = np.ones(len(workload)) if turns.among_seen else self._standing()
 
     def turn(
         self, now: int, start: Ints, below: int, came: tuple[Ints, Mapping[int, int]], lost: Sequence[Lost] = ()
@@ -56,7 +49,7 @@ class Accounts:
         while (before := int(self._usage.now)) < until:
             at = before + self._every_s
             seconds = np.minimum(ends, at) - np.maximum(begins, before)
-            ran = seconds > 0
+            ran = (seconds > 0) & (self._owner[jobs] >= 0)
             self._usage.pass_to(at)
             self._usage.add(self._owner[jobs[ran]], self._workload.size[jobs[ran]], seconds[ran])
         arrive, again = came
@@ -65,8 +58,13 @@ class Accounts:
         self._seen[self._owner[[job for job, at in again.items() if at <= until]]] = True
         over = (start[self._open] >= 0) & (start[self._open] + runtime[self._open] <= until)
         self._open = self._open[~over]
-        self._turn = self._among_seen(self._usage.standing())[self._owner]
+        self._turn = self._standing()
         return self._turn
+
+    def _standing(self) -> Floats:
+        """Of the owner of each job; 0: nobody knows it."""
+        stand = self._usage.standing() if self._usage else np.empty(0)
+        return np.append(self._among_seen(stand) if self._among else stand, 0.0)[self._owner]
 
     def _among_seen(self, stand: Floats) -> Floats:
         """The part of the users seen so far that stand no better, oneself counted: the first has 1. Who is still to

@@ -42,6 +42,8 @@ class Replay:
     learner: Learner
     on_news: Callable[[Replay, Ints, Ints], None] | None = None
     keys: Callable[[Replay], npt.NDArray[np.float64]] | None = None
+    keys_hold: Callable[[int], int] = int
+    """Until when keys hold that are asked for at an instant, if no job comes."""
     on_long: Callable[[int], None] | None = None
     failures: list[Outage] = field(default_factory=list)
     """Of nodes, still to come, the first last."""
@@ -178,6 +180,7 @@ class Replay:
                 if self.keys is None:
                     raise ValueError("an order with keys of the user's needs keys")
                 self.run.keys[layout.KEY, self.waiting] = self.keys(self)
+                self.run.info[layout.KEYS_HOLD] = self.keys_hold(self.now)
             elif code == kernel.TREE:
                 self.run = self.run._replace(tree=new_tree(self.run.jobs[layout.SIZE]))
             elif code == kernel.LONG_QUEUE:

@@ -88,14 +88,11 @@ def random_workload(rng: np.random.Generator) -> tuple[Workload, Cluster]:
 def _drawn(policy: Policy, rng: np.random.Generator) -> tuple[Workload, Cluster]:
     """One whose jobs belong to those whom the policy knows, if it asks whose turn it is."""
     workload, cluster = random_workload(rng)
-    turns = policy.turns
-    if turns is None:
+    if policy.turns is None:
         return workload, cluster
-    of = dict(turns.members)
-    names = tuple(member for name, _ in turns.shares or turns.priority for member in of.get(name, (name,)))
-    owner = {turns.by: rng.integers(0, len(names), len(workload))}
-    columns = {**workload.columns, **owner}
-    return replace(workload, columns=columns, names={**workload.names, turns.by: names}), cluster
+    known = policy.turns.known
+    owner = {column: rng.integers(0, len(names), len(workload)) for column, names in known.items()}
+    return replace(workload, columns={**workload.columns, **owner}, names={**workload.names, **known}), cluster
 
 
 def _starts(

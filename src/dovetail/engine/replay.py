@@ -90,7 +90,7 @@ def replay(
         whole.on_news = estimator.told
         if policy.shorter:
             whole.on_long = partial(_long_queue, policy)
-        whole.keys = keys = _keys_of(policy, workload, cluster, seed)
+        whole.keys, whole.keys_hold = (keys := _keys_of(policy, workload, cluster, seed)), policy.keys_hold
         if policy.static_keys:
             whole.run.keys[layout.KEY] = keys(whole, np.arange(len(workload)))
         saved = None
@@ -168,7 +168,7 @@ def ready(
     if keep and (estimator.asked or (policy.user_keys and not policy.static_keys)):
         raise SettingError(_NOT_KEPT.format("a predictor or an order that is asked on the way"))
     if policy.turns:
-        policy.turns.owners(workload)
+        policy.turns.check(workload)
     if policy.from_record and feedback:
         raise SettingError(f"{policy.name}: the log says what happened with its own feedback: leave out --feedback")
     return policy, made_ready(cluster, workload, policy), estimator
@@ -232,8 +232,10 @@ def checked(
 
 
 def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
-    """The cluster with all that the policy asks of it. On nodes, under a power cap or with licences, a policy that
-    cannot run there is refused."""
+    """The cluster with all that the policy asks of it, and without licences if no job holds one. A policy that cannot
+    run on nodes, under a power cap or with licences is refused there."""
+    if not any((workload.get(f"{LICENCE}{name}") > 0).any() for name, _ in cluster.licences):
+        cluster = replace(cluster, licences=())
     for there, circumstance in ((cluster.cap, "cap"), (cluster.licences, "licences")):
         if there:
             policy.refuse(circumstance)

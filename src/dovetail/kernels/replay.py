@@ -31,6 +31,7 @@ from dovetail.kernels.state import (
     ESTIMATE,
     HELD,
     KEYED,
+    KEYS_HOLD,
     LAST,
     LONG,
     NEWS_LIST,
@@ -101,6 +102,7 @@ def replay(cap: Any, run: Run, rule: Any, learner: Learner, until: int) -> int:
             if (
                 rule.common.order == GIVEN_PER_PASS
                 and info[WAITING] > 0
+                and now >= info[KEYS_HOLD]
                 and (rule.common.every_s == 0 or now % rule.common.every_s == 0)
             ):
                 return KEYS
@@ -222,6 +224,8 @@ def _arrivals(run: Run, now: int) -> None:
             run.lists[NEWS_LIST, info[ENDED] + arrived] = job
             arrived += 1
     info[ARRIVED] = arrived
+    if arrived > 0:
+        info[KEYS_HOLD] = 0
 
 
 @inner

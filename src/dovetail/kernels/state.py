@@ -11,7 +11,7 @@ from dovetail.kernels.compile import inner
 
 # Positions in Run.info.
 NOW, NEXT, WAITING, RUNNING, HELD, PASSES, PHASE, ENDED, ARRIVED, LAST, STANDS, RECENT, DUE, CORRECTED, WAKE = range(15)
-BEHIND, JOINED, IN_TREE, GROUPED, LONG = range(15, 20)
+BEHIND, JOINED, IN_TREE, GROUPED, LONG, KEYS_HOLD = range(15, 21)
 """WAITING: entries of QUEUE (jobs, while it is in Run.tree). NEXT: the next job to arrive by its submit. HELD: jobs
 whose arrival, not at their submits, is known. PHASE: where in a moment the replay stopped. ENDED, ARRIVED: how many of
 `news` are ends, then arrivals. LAST: jobs from this one on never arrive. STANDS: 1 while the plan of the last pass
@@ -21,8 +21,9 @@ another estimate since the last pass, or started later than that pass had planne
 queue without having run. WAKE: a pass is wanted then, even if
 nothing happens; NEVER, or not after NOW: none is. BEHIND: jobs that wait behind the first of their entry. JOINED:
 entries that this moment has brought. IN_TREE: 1 while the queue is in Run.tree. GROUPED: 1 while a planner moves
-entries. LONG: more entries are a long queue; below 0: the next moment has been told of."""
-INFO = 20
+entries. LONG: more entries are a long queue; below 0: the next moment has been told of. KEYS_HOLD: keys that are asked
+for on the way hold until then; 0: a job has come."""
+INFO = 21
 
 # Phases of a moment.
 BETWEEN, TOLD, KEYED = range(3)

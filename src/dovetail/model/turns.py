@@ -3,13 +3,15 @@ plans."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
 from dovetail.arrays import Floats, Ints
 from dovetail.errors import SettingError
+from dovetail.model.shares import Tree
 from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.names import unknown
@@ -42,6 +44,8 @@ class Turns:
     every_s: int = 300
     source: str = ""
     """The file that says so."""
+    among_seen: ClassVar[bool] = True
+    """A user stands among those who have come by then, not among all that there are."""
 
     def __post_init__(self) -> None:
         if bool(self.shares) == bool(self.priority):
@@ -80,8 +84,66 @@ class Turns:
         place = {name: i for i, name in enumerate(named)}
         return np.array([place[name] for name in names], np.int64)[owner.reshape(-1)], named
 
+    @property
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """The names that it knows, by column."""
+        of = dict(self.members)
+        return {self.by: tuple(one for name, _ in self.shares or self.priority for one in of.get(name, (name,)))}
+
+    def check(self, workload: Workload) -> None:
+        """SettingError where it does not know whose jobs these are."""
+        self.owners(workload)
+
+    def fixed(self, workload: Workload) -> Floats | None:
+        """Where the owner of each job stands, if that never changes."""
+        if not self.priority:
+            return None
+        owner, named = self.owners(workload)
+        return np.array([float(value) for value in named.values()])[owner]
+
+    def tree(self, workload: Workload) -> tuple[Tree, Ints]:
+        """The tree of accounts and users who have jobs, and which of its members each job is of."""
+        owner, named = self.owners(workload)
+        used, owner = np.unique(owner, return_inverse=True)  # an account without jobs stands nowhere
+        pairs, user = np.unique(np.stack([owner.reshape(-1), workload.get("user")]), axis=1, return_inverse=True)
+        accounts, users = len(used), pairs.shape[1]
+        shares = np.array(list(named.values()), np.int64)[used].tolist()
+        above = (*[-1] * accounts, *pairs[0].tolist())
+        made = Tree(above, (*shares, *[1] * users), (*[False] * accounts, *[True] * users))
+        return made, accounts + user.reshape(-1)
+
     def __str__(self) -> str:
         return self.source or f"by {self.by}"
+
+
+@dataclass(frozen=True)
+class TreeTurns:
+    """Turns by shares of a tree that is given whole: accounts within accounts, and users with shares of their own.
+    Everybody in it counts, with jobs or without."""
+
+    whole: Tree
+    place: Mapping[tuple[str, str], int]
+    """Where in it who stands, by account and user."""
+    half_life_s: int
+    every_s: int
+    among_seen: ClassVar[bool] = False
+
+    @property
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """The names that it knows, by column."""
+        return {name: tuple(sorted({pair[i] for pair in self.place})) for i, name in enumerate(("account", "user"))}
+
+    def check(self, workload: Workload) -> None:
+        """SettingError where jobs do not say whose they are."""
+        for column in self.known:
+            need_owners(workload, column, "shares of accounts and users: ")
+
+    def fixed(self, workload: Workload) -> None:
+        """It changes with what is used."""
+
+    def tree(self, workload: Workload) -> tuple[Tree, Ints]:
+        """The tree, and which of its members each job is of; -1: none."""
+        return self.whole, workload.places(self.place, "account", "user")
 
 
 def need_owners(workload: Workload, by: str, said: str) -> None:

@@ -244,6 +244,13 @@ class Workload:
         known = self.names.get(column, ())
         return known[number] if 0 <= number < len(known) else str(number) if number >= 0 else ""
 
+    def places(self, known: Mapping[Any, int], *columns: str) -> Ints:
+        """Where the name of each job in a column stands, by a list of names, or its names in several; -1: nowhere."""
+        pairs, which = np.unique(np.stack([self.get(one) for one in columns]), axis=1, return_inverse=True)
+        names = (tuple(map(self.called, columns, pair)) for pair in pairs.T.tolist())
+        found = [known.get(one if len(columns) > 1 else one[0], -1) for one in names]
+        return np.array(found, np.int64)[which.reshape(-1)]
+
     def take(self, keep: npt.NDArray[np.bool_], reason: str) -> Workload:
         """The jobs where `keep` is true; the others are set aside for `reason`. Records the step."""
         gone = ~keep

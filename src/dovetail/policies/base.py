@@ -21,7 +21,7 @@ from dovetail.model.cluster import POWER, Cluster
 from dovetail.model.machine import PLACES, Machine, new_machine, nodes_of
 from dovetail.model.plan import Plan
 from dovetail.model.state import State
-from dovetail.model.turns import Turns
+from dovetail.model.turns import TreeTurns, Turns
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, check_settings, choice, setting
 from dovetail.referee.state import check_state
@@ -188,7 +188,7 @@ class Policy(ABC):
         return (self,)
 
     @declared
-    def turns(self) -> Turns | None:
+    def turns(self) -> Turns | TreeTurns | None:
         """By what it, or one that it hands decisions on to, wants to be told whose turn it is (`State.turn`); None: it
         does not look at that."""
         found = dict.fromkeys(one.turns for one in self.deciders if one is not self and one.turns is not None)
@@ -233,6 +233,10 @@ class Policy(ABC):
     def keys(self, state: State) -> Any:
         """Keys of the waiting jobs, for an order of the user's; None for the built-in orders."""
         return None
+
+    def keys_hold(self, now: int) -> int:
+        """Until when keys that are asked for now hold, if no job comes."""
+        return now
 
     def look_at(self, state: State) -> None:
         """Refuse a state with outages or licences, if it cannot keep to them."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -12,21 +13,59 @@ from dovetail.arrays import Floats, Ints, Mask
 from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
-from dovetail.kernels.passes.order import GIVEN
+from dovetail.kernels.passes.order import GIVEN, GIVEN_PER_PASS
 from dovetail.kernels.passes.slurm import ARRAY, COLUMNS, NO_SPACE, PARTITION, USER, SlurmRule, bits_of
 from dovetail.model.cluster import WHOLE, Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, most_on_idle, requests_of
 from dovetail.model.state import State
+from dovetail.model.turns import TreeTurns, Turns
 from dovetail.model.workload import Workload
-from dovetail.names import choice, setting, whole
+from dovetail.names import Kind, choice, setting, settings_of, whole
 from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, wake_of, written
+from dovetail.slurm.machine import Machine
+from dovetail.slurm.multifactor import Asking
+from dovetail.slurm.priority import Priorities
+from dovetail.slurm.scheduling import read_kept, scheduling
+from dovetail.units import printable
 
 _ANY: Final = "0: any number"
 _MOST: Final = 10**6
 _RANKS: Final = 1 << 32
 """More than any priority is."""
 VERSIONS: Final = ("22.05", "24.11")
+FIFO, COLUMN, FACTORS = "fifo", "priority", "multifactor"
+_TIMELESS: Final = frozenset((
+    "bf_max_time", "bf_yield_interval", "bf_yield_sleep", "bf_continue", "max_sched_time", "batch_sched_delay",
+    "sched_min_interval", "defer", "defer_batch",
+))  # fmt: skip
+"""What only matters because decisions take time: here they take none."""
+
+
+def as_told(machine: Machine) -> tuple[Slurm, list[str]]:
+    """The policy with the settings of a machine's Slurm; and what of them it does not follow."""
+    told = scheduling(machine)
+    notes, known, found = list(told.notes), settings_of(Slurm()), dict[str, Any]()
+    for key, text in told.parameters.items():
+        if key in known:
+            kind = known[key][1].kind
+            if text.isdecimal() and kind.allows(int(text)):
+                found[key] = int(text)
+            else:
+                notes.append(f"{key}={printable(text, 20)} {kind.words}: left as it is without")
+        elif key not in _TIMELESS:
+            notes.append(f"SchedulerParameters: {printable(key, 40)} is not followed")
+    if told.version is None:
+        notes.append(f"its version is not told: the rules of {VERSIONS[-1]} are taken")
+    new = told.version is None or told.version >= (24, 11)
+    ranks = told.priorities
+    order = FIFO if ranks is None else FACTORS
+    policy = Slurm(version=VERSIONS[new], order=order, tiers=told.tiers, ranks=ranks)
+    return replace(policy, **found), notes
+
+
+_CONF: Final = Kind(str, "what `dovetail cluster import-slurm` keeps: CLUSTER.slurm.json",
+                    onto=lambda _, path: as_told(read_kept(Path(path)))[0])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,10 +88,12 @@ class Slurm(RulePolicy):
 
     Settings have the names, units and defaults of SchedulerParameters. `phase` is when the first cycle of the backfill
     begins, in seconds after a multiple of `bf_interval`. `version` chooses where Slurm's rules have changed. `tiers`:
-    the PriorityTier of partitions by name; 1 where none is given. `order`: by the `priority` column of the workload,
-    the highest first, or first come, first served.
+    the PriorityTier of partitions by name; 1 where none is given. `order`: first come, first served; by the `priority`
+    column of the workload, the highest first; or by the sum of factors that `ranks` has the weights of. `conf` takes
+    all of it from what a Slurm said of itself.
     """
 
+    conf: str = setting("", "settings as a Slurm said them: CLUSTER.slurm.json; others change them", _CONF)
     bf_interval: int = setting(30, "seconds from one cycle of the backfill to the next", whole(1, 10_800, "s"))
     bf_window: int = setting(1440, "minutes ahead that the backfill plans", whole(1, 43_200, "min"))
     bf_resolution: int = setting(60, "steps of the backfill's plan, in seconds", whole(1, 3600, "s"))
@@ -71,13 +112,18 @@ class Slurm(RulePolicy):
     sched_interval: int = setting(60, "seconds between passes of the main loop over all jobs", whole(1, 10_800, "s"))
     phase: int = setting(0, "seconds after a multiple of bf_interval at which cycles begin", whole(0, 10_799, "s"))
     version: str = setting(VERSIONS[0], "whose rules, where they have changed", choice(*VERSIONS))
-    order: str = setting("fifo", "order of the queue", choice("fifo", "priority"))
+    order: str = setting(FIFO, "order of the queue; multifactor wants conf", choice(FIFO, COLUMN, FACTORS))
     tiers: Mapping[str, int] = field(default_factory=dict, hash=False)
+    ranks: Priorities | None = field(default=None, hash=False)
     name: str = "slurm"
     tier_of: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
+    asking: Asking | None = field(default=None, repr=False, compare=False)
+    """What jobs say for their priorities, by job."""
+    first: int = field(default=0, repr=False, compare=False)
+    """When priorities were first worked out."""
     needs_nodes: ClassVar[bool] = True
-    static_keys: ClassVar[bool] = True
+    user_keys: ClassVar[bool] = True
     cannot: ClassVar[Mapping[str, str]] = {
         "every": "has a clock of its own: set bf_interval and sched_interval",
         "charge": "has a clock of its own: a decision that takes time would miss it",
@@ -85,6 +131,20 @@ class Slurm(RulePolicy):
         "licences": "counts no licences yet",
     }
     holds: ClassVar[str] = "there is room for it now; Slurm looks at jobs before it first"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.order == FACTORS and self.ranks is None:
+            raise SettingError(f"order={FACTORS} needs weights: conf=CLUSTER.slurm.json has those of a Slurm")
+
+    @property
+    def static_keys(self) -> bool:
+        return self.order != FACTORS
+
+    @property
+    def turns(self) -> TreeTurns | None:
+        counts = self.order == FACTORS and self.ranks is not None and self.ranks.rules.weights.turn > 0
+        return self.ranks.turns if counts and self.ranks else None
 
     def at(self, site: Site | None, workload: Workload, cluster: Cluster) -> Slurm:
         """The same, knowing the partitions, users and arrays of jobs."""
@@ -102,10 +162,14 @@ class Slurm(RulePolicy):
                 f"{workload.name}: {int(odd.sum())} jobs can never start by the rules of {self.name} (first: job"
                 f" {workload['id'][int(odd.argmax())]}): it places whole GPUs, and just `per_node` units on each node"
             )
-        return replace(self, tier_of=tier_of, jobs=_known(columns, asked, cluster, np.arange(len(workload))))
+        known = replace(self, tier_of=tier_of, jobs=_known(columns, asked, cluster, np.arange(len(workload))))
+        if self.order != FACTORS or self.ranks is None:
+            return known
+        first = int(workload.submit[0]) if len(workload) else 0
+        return replace(known, asking=self.ranks.of_workload(workload), first=first)
 
     def rule(self, asked: Asked = AS_USUAL) -> SlurmRule:
-        common = self.common(asked, GIVEN, keep=asked.keep)
+        common = self.common(asked, GIVEN if self.static_keys else GIVEN_PER_PASS, keep=asked.keep)
         table = self.bf_node_space_size or self.bf_max_job_test
         jobs = self.jobs
         if jobs is None:
@@ -125,9 +189,27 @@ class Slurm(RulePolicy):
         partition = state.columns.get("partition", np.full(len(state.submit), -1))[state.waiting]
         tiers = np.array([self.tier_of.get(code, 1) for code in partition.tolist()], np.float64)
         found: Floats = -tiers * _RANKS
-        if self.order == "priority":
+        if self.order == COLUMN:
             found -= np.clip(state.columns.get("priority", np.zeros(len(state.submit)))[state.waiting], 0, _RANKS - 1)
+        elif self.order == FACTORS:
+            found -= self._priorities(state)
         return found
+
+    def _priorities(self, state: State) -> Ints:
+        """Of the waiting jobs, as they were worked out last."""
+        if self.ranks is None or self.asking is None:
+            raise SettingError(f"{self.name} does not know its jobs yet: `at` tells it")
+        waiting = state.waiting
+        asking = replace(self.asking.of(waiting), since=state.submit[waiting])
+        if self.turns is not None:
+            asking = replace(asking, turn=Turns.of(state))
+        return self.ranks.rules(asking, self.keys_hold(state.now) - self.ranks.period_s)
+
+    def keys_hold(self, now: int) -> int:
+        """Priorities are worked out every so often, and when a job comes."""
+        if self.ranks is None:
+            return now
+        return now - (now - self.first) % self.ranks.period_s + self.ranks.period_s
 
     def made(self, state: State) -> Plan:
         if state.cluster is None or state.requests is None:

@@ -37,7 +37,7 @@ class Asking:
     """What is asked of waiting jobs that nobody holds: an array of each, one value for a job."""
 
     since: Ints
-    """Since when age counts, in seconds; 0: it does not."""
+    """Since when age counts, in seconds; -1: it does not."""
     processors: Ints
     nodes: Ints
     limit_minutes: Ints
@@ -54,6 +54,26 @@ class Asking:
     resources: Mapping[str, Ints] = field(default_factory=dict)
     fixed: Ints | None = None
     """Priorities that somebody set by hand; 0: nobody did."""
+
+    def of(self, jobs: Ints) -> Asking:
+        """What some of them ask for."""
+        fixed = None if self.fixed is None else self.fixed[jobs]
+        plain = {name: getattr(self, name)[jobs] for name in _BY_JOB}
+        return Asking(**plain, resources={name: one[jobs] for name, one in self.resources.items()}, fixed=fixed)
+
+
+_BY_JOB: Final = (
+    "since",
+    "processors",
+    "nodes",
+    "limit_minutes",
+    "partition",
+    "qos",
+    "account",
+    "turn",
+    "site",
+    "nice",
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +127,7 @@ class Multifactor:
 
     def _age(self, jobs: Asking, now: int) -> Floats:
         waited = np.maximum(now - jobs.since, 0)
-        return np.where(jobs.since > 0, np.where(waited < self.oldest_s, waited / float(self.oldest_s), 1.0), 0.0)
+        return np.where(jobs.since >= 0, np.where(waited < self.oldest_s, waited / float(self.oldest_s), 1.0), 0.0)
 
     def _size(self, jobs: Asking) -> Floats:
         nodes, processors = jobs.nodes.astype(np.float64), jobs.processors.astype(np.float64)

@@ -14,6 +14,8 @@ import numpy as np
 from dovetail.arrays import NEVER, Floats, Ints
 from dovetail.errors import DovetailError, InputError, SettingError
 from dovetail.model.shares import AS_ITS_ACCOUNT, Tree
+from dovetail.model.turns import TreeTurns
+from dovetail.model.workload import Workload
 from dovetail.slurm import words
 from dovetail.slurm.machine import NOTHING, Machine, Texts
 from dovetail.slurm.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
@@ -56,6 +58,30 @@ class Priorities:
     longest: tuple[int, ...] = ()
     """Minutes that a job without a limit may run, by partition."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def turns(self) -> TreeTurns:
+        """How whose turn it is gets counted."""
+        return TreeTurns(self.tree, self.members, self.half_life_s, self.period_s)
+
+    def of_workload(self, workload: Workload) -> Asking:
+        """What the jobs of a workload ask for; since when, and whose turn it is, comes with the replay. A log tells
+        neither what its site adds nor what is taken away. Units that each need a node of their own count as nodes."""
+        jobs = np.zeros(len(workload), np.int64)
+        units, each = np.maximum(workload.get("units"), 1), workload.get("per_node")
+        nodes = np.where(workload.get("exclusive") > 0, units, np.where(each > 0, -(-units // np.maximum(each, 1)), 1))
+        has = {
+            "cpu": workload.size, "node": nodes,
+            "mem": units * np.maximum(workload.get("unit_memory_mb"), 0),
+            "gres/gpu": units * np.maximum(workload.get("unit_gpus"), 0),
+        }  # fmt: skip
+        return Asking(
+            since=jobs, processors=workload.size, nodes=nodes, limit_minutes=-(-workload.limit // 60),
+            partition=workload.places(self.partitions, "partition"), qos=workload.places(self.qos, "qos"),
+            account=workload.places(self.members, "account", "user"), turn=jobs.astype(np.float64),
+            site=jobs, nice=jobs,
+            resources={name: has.get(name, jobs) for name in self.rules.weights.resources},
+        )  # fmt: skip
 
     def asking(self, jobs: Sequence[Texts], turn: Floats) -> Asking:
         """What waiting jobs ask for, by what `scontrol show job` says of each. `turn`: where members stand."""
@@ -221,9 +247,9 @@ def _whole(text: str, key: str) -> int:
 
 
 def _since(text: str) -> int:
-    """Seconds since 1970; 0: never."""
+    """Seconds since 1970; -1: never."""
     at = words.instant(text or "Unknown")
-    return 0 if at == NEVER else at
+    return -1 if at in (NEVER, 0) else at
 
 
 def _user_of(job: Texts) -> str:

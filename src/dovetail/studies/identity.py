@@ -77,7 +77,7 @@ def hash_of_files(text: str) -> str:
     """Hash of what the user's files do or say that the text of a policy or an estimate names, and of all that they
     import from beside them and of Dovetail, directly or not. Empty if it names no file."""
     parts = [part.rpartition("=")[2] for part in re.split("[:,;]", text)]
-    files = [Path(part).resolve() for part in parts if part.endswith((".py", ".toml"))]
+    files = [Path(part).resolve() for part in parts if part.endswith((".py", ".toml", ".json"))]
     return _hash(files, _Places(PACKAGE, tuple(file.parent for file in files))) if files else ""
 
 

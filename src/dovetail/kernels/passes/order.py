@@ -16,7 +16,8 @@ CODES = {
     "fcfs": FCFS, "sjf": SJF, "ljf": LJF, "saf": SAF, "laf": LAF, "spf": SPF, "small": SMALL, "large": LARGE,
     "wfp3": WFP3, "unicef": UNICEF, "xfactor": XFACTOR, "given": GIVEN, "given-per-pass": GIVEN_PER_PASS,
 }  # fmt: skip
-"""GIVEN keys are the caller's, one per job; GIVEN_PER_PASS keys are asked for before each pass."""
+"""GIVEN keys are the caller's, one per job; GIVEN_PER_PASS keys are asked for before each pass in
+which they may have changed."""
 
 
 MOVING = (WFP3, UNICEF, XFACTOR, GIVEN_PER_PASS)

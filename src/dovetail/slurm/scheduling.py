@@ -1,0 +1,117 @@
+"""How a Slurm is set up to decide: what it says of its scheduler, read from a machine that is kept as JSON, too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from dovetail.errors import InputError, SettingError
+from dovetail.io.streams import regular_file
+from dovetail.slurm import priority
+from dovetail.slurm.machine import NOTHING, Machine, Texts
+from dovetail.slurm.priority import Priorities
+
+BACKFILL: Final = "sched/backfill"
+MOST_BYTES: Final = 1 << 28
+"""Of a file that keeps a machine."""
+_DIFFERENT: Final[Mapping[str, Callable[[str], bool]]] = {
+    "SelectType": lambda text: text != "select/cons_tres",
+    "SelectTypeParameters": lambda text: "LLN" in text or "PACK_NODES" in text,
+    "PreemptType": lambda text: text != "preempt/none",
+    "TopologyPlugin": lambda text: text not in ("topology/default", "topology/flat", "topology/none"),
+    "AccountingStorageEnforce": lambda text: "limits" in text or "qos" in text,
+}
+"""Settings that change who runs when, with the values that do."""
+_OF_PARTITIONS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "LLN": lambda text: text.upper() == "YES",
+    "OverSubscribe": lambda text: text.upper().startswith(("YES", "FORCE")),
+    "TRESBillingWeights": lambda text: text not in NOTHING,
+}
+
+
+@dataclass(frozen=True)
+class Scheduling:
+    """What is said of it."""
+
+    version: tuple[int, int] | None
+    """Of Slurm; None: it does not say."""
+    parameters: dict[str, str]
+    """SchedulerParameters, in small letters."""
+    tiers: dict[str, int]
+    """PriorityTier of the partitions."""
+    priorities: Priorities | None
+    """None: first come, first served."""
+    notes: tuple[str, ...]
+    """What is set and changes decisions, and is not in the rest."""
+
+
+def scheduling(machine: Machine) -> Scheduling:
+    """How a machine's Slurm is set up to decide."""
+    config, notes = machine.config, list[str]()
+    kind = config.get("SchedulerType", "")
+    if kind not in (*NOTHING, BACKFILL):
+        raise SettingError(f"{machine.path}: SchedulerType={kind}: only {BACKFILL} is followed")
+    ranks = None
+    if config.get("PriorityType", "") == priority.KIND:
+        ranks = priority.priorities(machine)
+        notes += ranks.notes
+    try:
+        tiers = {name: int(one.get("PriorityTier", "1")) for name, one in machine.partitions.items()}
+    except ValueError as error:
+        raise InputError(machine.path, 0, f"PriorityTier: {error}") from error
+    notes += [
+        f"{key}={config[key]} is not followed"
+        for key, changes in _DIFFERENT.items()
+        if config.get(key, "") not in NOTHING and changes(config[key])
+    ]
+    for key, changes in _OF_PARTITIONS.items():
+        if named := [name for name, one in machine.partitions.items() if changes(one.get(key, ""))]:
+            notes.append(f"{key} of {len(named)} partitions ({named[0]}, ...) is not followed")
+    if len({one.get("Weight", "1") for one in machine.nodes.values()}) > 1:
+        notes.append("Weight of nodes is not followed")
+    return Scheduling(_version(machine.version), _parameters(config), tiers, ranks, tuple(notes))
+
+
+def _parameters(config: Texts) -> dict[str, str]:
+    text = config.get("SchedulerParameters", "")
+    pairs = [] if text in NOTHING else [one.partition("=") for one in text.split(",")]
+    return {key.strip().lower(): value.strip() for key, _, value in pairs if key.strip()}
+
+
+def _version(text: str) -> tuple[int, int] | None:
+    found = re.match(r"(\d{1,4})\.(\d{1,2})", text, re.ASCII)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def read_kept(path: Path) -> Machine:
+    """The machine of a file that `dovetail cluster import-slurm` keeps beside a cluster."""
+    with regular_file(path).open("rb") as stream:
+        data = stream.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise InputError(path, 0, f"more than {MOST_BYTES:,} bytes")
+    try:
+        told = json.loads(data)
+        nodes, partitions = (_records(told, name, key) for name, key in _KEYS)
+        lists: dict[str, Any] = {name: tuple(map(_texts, told.get(name, []))) for name in _LISTS}
+        return Machine(str(path), nodes, partitions, _texts(told["config"]), **lists)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        rule = "it is not what `dovetail cluster import-slurm` keeps (CLUSTER.slurm.json)"
+        raise InputError(path, 0, f"{rule}: {type(error).__name__}") from error
+
+
+_KEYS: Final = (("nodes", "NodeName"), ("partitions", "PartitionName"))
+_LISTS: Final = ("reservations", "events", "qos", "associations")
+
+
+def _records(told: Mapping[str, Any], name: str, key: str) -> dict[str, Texts]:
+    return {one[key]: one for one in map(_texts, told[name])}
+
+
+def _texts(record: Any) -> Texts:
+    if not all(isinstance(text, str) for pair in record.items() for text in pair):
+        raise TypeError(record)
+    return dict(record)
