@@ -1,6 +1,7 @@
 """How near our rules are to a real Slurm's, decision by decision.
 
     python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 250]
+        [--quiet]
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
     python -m benchmarks.fidelity priorities FILE ... [--differ 20]
     python -m benchmarks.fidelity free FILE ...
@@ -87,6 +88,7 @@ def main() -> None:
     one.add_argument("--speed", type=int, default=20)
     one.add_argument("--jobs", type=int, default=0, help="calls of sbatch; 0: those of the workload")
     one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--quiet", action="store_true", help="the log tells of no cycles")
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
     other.add_argument("--differ", type=int, default=0)
@@ -106,7 +108,8 @@ def main() -> None:
         agree(given.files, given.differ)
         return
     root = ROOTS / SUITES[given.version] if SUITES[given.version] else None
-    slurm = started(Path(f"/tmp/fidelity-{os.getpid()}"), given.version, given.speed, root, given.workload)  # noqa: S108
+    folder = Path(f"/tmp/fidelity-{os.getpid()}")  # noqa: S108
+    slurm = started(folder, given.version, given.speed, root, given.workload, given.quiet)
     try:
         collect(slurm, given.workload, given.jobs, given.seed).write(given.out)
     finally:

@@ -71,8 +71,6 @@ class Digest:
     events: list[tuple[float, str, int, str]] = field(default_factory=list)
     """When what happened to which job, and on which nodes."""
     cycles: list[Cycle] = field(default_factory=list)
-    completing: dict[int, float] = field(default_factory=dict)
-    """When a job that had ended was last seen to be cleared away; of who was not seen so, nothing."""
     priorities: list[tuple[float, int, int]] = field(default_factory=list)
     """From when on a job has had which, in order: as submitted, and as it was seen."""
 
@@ -87,10 +85,7 @@ def read(path: Path) -> Digest:
     told["cycles"] = [
         Cycle(**{**one, "starts": _numbered(one["starts"])}) for one in told["cycles"]
     ]  # fmt: skip
-    return Digest(**{**told, **{name: _numbered(told[name]) for name in _BY_JOB if name in told}})
-
-
-_BY_JOB = ("jobs", "asked", "seconds", "had", "completing")
+    return Digest(**{**told, **{name: _numbered(told[name]) for name in ("jobs", "asked", "seconds", "had")}})
 
 
 def _numbered(texts: dict[str, object]) -> dict[int, object]:
@@ -166,8 +161,6 @@ def take_job(digest: Digest, line: str, now: float) -> int | None:
     if not (found := _SHOWN.match(line)):
         return None
     number = OF_ARRAY * int(found[2] or found[1]) + int(found[3] or 0)
-    if "JobState=COMPLETING" in line:
-        digest.completing[number] = now
     if number in digest.had:
         return None
     texts = of_lines(line, "JobId").popitem()[1]

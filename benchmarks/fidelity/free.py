@@ -89,6 +89,6 @@ def _by_call(run: Run) -> dict[tuple[int, int], int]:
 
 
 def _interval(digest: Digest) -> int:
-    """Seconds from one cycle to the next, as it was: more than bf_interval, as cycles take time."""
+    """Seconds from one cycle to the next, as it was: more than bf_interval, as cycles take time; that if not known."""
     gaps = np.diff([one.at for one in digest.cycles])
-    return round(float(np.median(gaps[gaps < 60])))
+    return round(float(np.median(gaps[gaps < 60]))) if len(gaps) else 30

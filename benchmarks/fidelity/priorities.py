@@ -1,9 +1,7 @@
 """The priorities that a run's Slurm gave, as its log and scontrol told them, beside ours by the same accounting.
 
 Slurm works them out when a job comes and every PriorityCalcPeriod. When within a few seconds it does, nobody tells: of
-each such moment the second counts at which most of ours are theirs, one second for all jobs. What a job had used since
-the last such moment is never counted if the next one finds it ended and not yet cleared away, which takes 10 s and more
-where the clock is 20 times as fast.
+each such moment the second counts at which most of ours are theirs, one second for all jobs.
 """
 
 from __future__ import annotations
@@ -51,10 +49,7 @@ def ranked(digest: Digest) -> Ranked:
     row_of = {job: row for row, job in enumerate(workload["id"].tolist())}
     came = np.array([int(run.submitted[job // OF_ARRAY * OF_ARRAY]) for job in row_of])
     asking = replace(rules.of_workload(workload), since=came)
-    spans = [
-        (int(start), int(run.ended.get(job, NEVER)), digest.completing.get(job, 0.0), row_of[job])
-        for job, start in run.started.items()
-    ]
+    spans = [(int(start), int(run.ended.get(job, NEVER)), row_of[job]) for job, start in run.started.items()]
     seen, found = _changes(digest, row_of), Ranked()
     at = _began(seen, came, rules.period_s)
     usage = Usage(rules.tree, rules.half_life_s, at)
@@ -80,17 +75,11 @@ def ranked(digest: Digest) -> Ranked:
     return found
 
 
-def _counted(
-    usage: Usage, until: int, spans: Sequence[tuple[int, int, float, int]], size: Ints, owner: Ints
-) -> Usage:  # fmt: skip
-    """What was used by an instant, if it was counted before. `spans`: when each job began, ended, and was last seen to
-    be cleared away; and its row."""
+def _counted(usage: Usage, until: int, spans: Sequence[tuple[int, int, int]], size: Ints, owner: Ints) -> Usage:
+    """What was used by an instant, if it was counted before, of jobs that run then: these clusters enforce no limits.
+    `spans`: when each job began and ended, and its row."""
     after, last = deepcopy(usage), int(usage.now)
-    ran = [
-        (row, min(end, until) - max(start, last))
-        for start, end, clear, row in spans
-        if start < until and end > last and not end <= until <= clear
-    ]
+    ran = [(row, until - max(start, last)) for start, end, row in spans if start < until < end]
     rows, seconds = np.array(ran, np.int64).reshape(-1, 2).T
     after.pass_to(until)
     after.add(owner[rows], size[rows], seconds)

@@ -126,10 +126,12 @@ def test_moving_priorities() -> None:
         assert one.start.tolist() != by_arrival.start.tolist()
 
 
-def test_priorities_are_the_sum_that_it_should_be() -> None:
-    """By hand, at every moment of a replay: standing by what was used at the last full five minutes, age since then."""
+@pytest.mark.parametrize("enforces", ["associations,limits,safe", "none"])
+def test_priorities_are_the_sum_that_it_should_be(enforces: str) -> None:
+    """By hand, at every moment of a replay: standing by what was used at the last full five minutes, age since then.
+    Where no limits are enforced, what a job uses after that is lost when it ends."""
     workload, cluster = jobs(random.Random(3))
-    made = as_told(machine())[0].at(None, workload, cluster)
+    made = as_told(machine(AccountingStorageEnforce=enforces))[0].at(None, workload, cluster)
     assert isinstance(made, Slurm)
     assert made.ranks is not None
     tree, members, first = made.ranks.tree, made.ranks.members, int(workload.submit[0])
@@ -150,6 +152,7 @@ def test_priorities_are_the_sum_that_it_should_be() -> None:
                 for job in np.flatnonzero(state.start >= 0).tolist():
                     end = int(state.start[job] + workload.runtime[job])
                     lasted = min(end, moment) - max(int(state.start[job]), moment - 300)
+                    lasted = 0 if enforces == "none" and end <= moment else lasted
                     if lasted > 0 and owner[job] >= 0:
                         usage.add([owner[job]], [int(workload.size[job])], [lasted])
             stand = usage.standing()

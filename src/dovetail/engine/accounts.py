@@ -24,6 +24,7 @@ class Accounts:
             self._turn: Floats = fixed
             return
         tree, self._owner = turns.tree(workload)
+        self._to_the_end = turns.to_the_end
         self._among, self._seen = turns.among_seen, np.zeros(len(tree.above), bool)
         self._usage = Usage(tree, turns.half_life_s, int(workload.submit[0]) if len(workload) else 0)
         self._open = np.empty(0, np.int64)
@@ -49,7 +50,7 @@ class Accounts:
         while (before := int(self._usage.now)) < until:
             at = before + self._every_s
             seconds = np.minimum(ends, at) - np.maximum(begins, before)
-            ran = (seconds > 0) & (self._owner[jobs] >= 0)
+            ran = (seconds > 0) & (self._owner[jobs] >= 0) & (self._to_the_end | (ends > at))
             self._usage.pass_to(at)
             self._usage.add(self._owner[jobs[ran]], self._workload.size[jobs[ran]], seconds[ran])
         arrive, again = came

@@ -46,6 +46,7 @@ class Turns:
     """The file that says so."""
     among_seen: ClassVar[bool] = True
     """A user stands among those who have come by then, not among all that there are."""
+    to_the_end: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if bool(self.shares) == bool(self.priority):
@@ -126,6 +127,8 @@ class TreeTurns:
     """Where in it who stands, by account and user."""
     half_life_s: int
     every_s: int
+    to_the_end: bool
+    """What a job has used since usage was last counted is, when it ends."""
     among_seen: ClassVar[bool] = False
 
     @property

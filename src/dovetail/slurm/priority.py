@@ -55,6 +55,8 @@ class Priorities:
     half_life_s: int
     period_s: int
     """How often they are worked out."""
+    to_the_end: bool = True
+    """What a job has used since then is counted when it ends. Only a Slurm that enforces limits does so."""
     longest: tuple[int, ...] = ()
     """Minutes that a job without a limit may run, by partition."""
     notes: tuple[str, ...] = ()
@@ -62,7 +64,7 @@ class Priorities:
     @property
     def turns(self) -> TreeTurns:
         """How whose turn it is gets counted."""
-        return TreeTurns(self.tree, self.members, self.half_life_s, self.period_s)
+        return TreeTurns(self.tree, self.members, self.half_life_s, self.period_s, self.to_the_end)
 
     def of_workload(self, workload: Workload) -> Asking:
         """What the jobs of a workload ask for; since when, and whose turn it is, comes with the replay. A log tells
@@ -161,6 +163,7 @@ def _priorities(machine: Machine) -> Priorities:
         rules, {name: at for at, name in enumerate(machine.partitions)},
         {one["Name"]: at for at, one in enumerate(machine.qos)}, members, tree,
         seconds("PriorityDecayHalfLife", 7 * 86_400), max(seconds("PriorityCalcPeriod", 300), 60),
+        any(text in config.get("AccountingStorageEnforce", "").lower() for text in ("limits", "safe", "all")),
         tuple(_longest(one.get("MaxTime", "")) for one in machine.partitions.values()), tuple(notes),
     )  # fmt: skip
 
