@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.fidelity.agree import agreement, settings_of
 from benchmarks.fidelity.digest import Digest, read
+from benchmarks.fidelity.priorities import ranked
 
 from tests.conftest import CASES, ROOT
 from tests.slurm.slow import Decision, Job, Machine, Node, Partition, Running, Settings, backfill, main_loop
@@ -114,3 +115,14 @@ def judged(machine: Machine, job: Job, one: Decision) -> None:
     assert sum(one.nodes.values()) >= job.cores
     if job.tasks_per_node and not job.whole:
         assert set(one.nodes.values()) == {job.tasks_per_node * job.per_task}
+
+
+def test_a_real_slurm_gave_these_priorities() -> None:
+    """Of a run of three users under fair share: each that was seen, and when it was worked out."""
+    found = ranked(read(RECORDED / "fair-22.05-4.json.xz"))
+    assert (found.seen, found.same, found.moments) == (348, 348, 26)
+    other = ranked(read(RECORDED / "fair-24.11.json.xz"))
+    assert (other.seen, other.same) == (331, 329)
+    for line in other.differ:  # seen in the second before it was worked out
+        theirs, ours = (int(text.split()[-1]) for text in line.split(", "))
+        assert ours - theirs == 1

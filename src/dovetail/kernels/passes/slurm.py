@@ -60,10 +60,10 @@ PARTITION, USER, ARRAY = range(3)
 COLUMNS = 3
 
 # Rows of Space.nodes, by node.
-ITS_KIND, HAS, MAY, LIST, RUN_FIRST, RUN_LAST, RUN_CORES, FOUND_NODE, FOUND_CORES = range(9)
-"""HAS: cores of it that a job could use; 0: it cannot be there. MAY: 1 if it is in ALLOWED, whose nodes LIST has.
+ITS_KIND, HAS, LIST, RUN_FIRST, RUN_LAST, RUN_CORES, FOUND_NODE, FOUND_CORES = range(8)
+"""HAS: cores of it that a job could use; 0: it cannot be there. LIST: the nodes of ALLOWED, which HAS is of.
 RUN_*: runs of neighbours, in order. FOUND_*: the nodes that a job is given, in the order in which they were taken."""
-NODE_ROWS = 9
+NODE_ROWS = 8
 
 # Rows of Space.words: sets of nodes as bits.
 ALLOWED, BASE, KEPT, ONLY, LEFT, OUT = range(6)
@@ -79,6 +79,19 @@ SPAN_ROWS = 3
 ENDS_AT, ENDS_JOB, FIRST_PAIR, LAST_PAIR = range(4)
 END_ROWS = 4
 """What the job has of each of its nodes: Space.pairs, from FIRST_PAIR to before LAST_PAIR."""
+
+# What ends of running jobs bring to a kind of request, as far as it was asked for since the last start. Each is kept in
+# one of SLOTS, which forgets the one before it.
+SLOTS = 8
+# Rows of Space.seen, by slot.
+WHOSE, SO_FAR, CHANGES = range(3)
+"""WHOSE: the kind; -1: nothing. SO_FAR: how many ends are known, in order; CHANGES: and changes of nodes."""
+SEEN_ROWS = 3
+# Rows of Space.changes, for each slot.
+CHANGED, BEFORE, AFTERWARDS, BY_END, LAST_CHANGE = range(5)
+"""Which node changes, and how many cores of it such a job could use before and afterwards; by which of the ends, and
+which change of the node was the one before; -1: none."""
+CHANGE_ROWS = 5
 
 # Positions in Space.info: how many there are.
 SPANS, FOUND_NODES, RUNNERS, PAIRS, MANY, TOTAL, LISTED = range(7)
@@ -114,7 +127,19 @@ class Space(NamedTuple):
     """Of each partition, the same."""
     nodes: Ints
     free: Ints
-    """Of each node, a vector: what nobody has now; then what nobody will have at the instant that is looked at."""
+    """Of each node, a vector: what nobody has now; then for each slot what nobody has after the ends that it knows."""
+    kinds: Ints
+    """Which kind of request each job is: of one kind, any node is as good for all."""
+    seen: Ints
+    now_has: Ints
+    """By slot and node: HAS as it is now."""
+    then_has: Ints
+    """HAS after the ends that the slot knows."""
+    last_change: Ints
+    """By slot and node: its last change that is known; -1: none."""
+    first_change: Ints
+    """By slot and end: which of the changes is the first that it brings; one more for what is behind the last."""
+    changes: Ints
     words: Ints
     spans: Ints
     span_words: Ints
@@ -143,12 +168,26 @@ class Space(NamedTuple):
         ):
             most = min(most, int(cap.capacity[rows[ITS_KIND], 0].sum()) + nodes)
         return self._replace(
-            sets=sets, nodes=rows, free=np.zeros((2 * nodes, width), np.int64),
+            sets=sets, nodes=rows, free=np.zeros(((1 + SLOTS) * nodes, width), np.int64), kinds=_kinds(cap),
+            seen=np.zeros((SEEN_ROWS, SLOTS), np.int64), now_has=np.zeros((SLOTS, nodes), np.int64),
+            then_has=np.zeros((SLOTS, nodes), np.int64), last_change=np.zeros((SLOTS, nodes), np.int64),
+            first_change=np.zeros((SLOTS, 2 * room + 3), np.int64),
+            changes=np.zeros((CHANGE_ROWS * SLOTS, most + 1), np.int64),
             words=np.zeros((WORD_ROWS, wide), np.int64), spans=np.zeros((SPAN_ROWS, spans), np.int64),
             span_words=np.zeros((spans, wide), np.int64), ends=np.zeros((END_ROWS, 2 * room + 2), np.int64),
             pairs=np.zeros((1 + width, most + 1), np.int64),
             info=np.zeros(INFO, np.int64), **_outages(cap, nodes),
         )  # fmt: skip
+
+
+def _kinds(cap: Any) -> Ints:
+    """Numbers for the kinds of request, by job."""
+    rows = cap.rows
+    units, most = rows[UNITS], rows[PER_NODE]
+    spread = (rows[EXCLUSIVE] == 1) | (units == 1) | ((most > 0) & (units % np.maximum(most, 1) == 0))
+    asked = np.vstack([cap.need.T[:, : rows.shape[1]], rows[[PER_NODE, EXCLUSIVE, SHARE, WILL_DO]], spread, units > 1])
+    found: Ints = np.unique(asked, axis=1, return_inverse=True)[1].reshape(-1)
+    return np.ascontiguousarray(found)
 
 
 def _outages(cap: Any, nodes: int) -> dict[str, Ints]:
@@ -176,7 +215,7 @@ def bits_of(rows: Any) -> Ints:
 
 
 _NO = np.zeros((0, 1), np.int64)
-NO_SPACE = Space(_NO[:, 0], *(_NO,) * 13)
+NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 14)
 
 
 class SlurmRule(NamedTuple):
@@ -235,15 +274,14 @@ def _clear(words: Ints, row: int) -> None:
 
 
 @inner
-def _members(space: Space, row: int) -> int:
-    """How many nodes are in a set."""
-    found = 0
-    for w in range(space.words.shape[1]):
-        word = space.words[row, w]
-        while word != 0:
+def _has_members(words: Ints, row: int, least: int) -> bool:
+    """Whether so many nodes are in a set."""
+    for w in range(words.shape[1]):
+        word = words[row, w]
+        while word != 0 and least > 0:
             word &= word - 1
-            found += 1
-    return found
+            least -= 1
+    return least <= 0
 
 
 # What jobs ask for.
@@ -327,8 +365,6 @@ def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
     """What a job could use of each node of ALLOWED, with what is free now: HAS, and in all. These nodes are listed."""
     space = rule.space
     nodes, info, words = space.nodes, space.info, space.words
-    for i in range(info[LISTED]):
-        nodes[HAS, nodes[LIST, i]] = nodes[MAY, nodes[LIST, i]] = ZERO
     info[MANY] = info[TOTAL] = info[LISTED] = ZERO
     for w in range(words.shape[1]):
         word = words[ALLOWED, w]
@@ -337,7 +373,7 @@ def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
             word &= word - 1
             nodes[LIST, info[LISTED]] = node
             info[LISTED] += 1
-            nodes[MAY, node], nodes[HAS, node] = ONE, _room(rule, cap, job, node, ZERO, by_tasks)
+            nodes[HAS, node] = _room(rule, cap, job, node, ZERO, by_tasks)
             info[MANY] += nodes[HAS, node] > 0
             info[TOTAL] += nodes[HAS, node]
 
@@ -471,27 +507,116 @@ def _list_pairs(space: Space, cap: Any, job: int, where: Ints, at: int) -> None:
 
 
 @inner
-def _runs_on(space: Space, at: int) -> bool:
-    """Whether the job of an end is on a node of ALLOWED."""
-    for pair in range(space.ends[FIRST_PAIR, at], space.ends[LAST_PAIR, at]):
-        if space.nodes[MAY, space.pairs[0, pair]] == 1:
-            return True
-    return False
+def _forget(space: Space) -> None:
+    """Somebody has started: what ends bring is another."""
+    for slot in range(SLOTS):
+        space.seen[WHOSE, slot] = NONE
 
 
 @inner
-def _give_back(rule: SlurmRule, cap: Any, job: int, at: int, by_tasks: bool) -> None:
-    """Let the job of an end be gone, for one that looks for a start."""
+def _begin(rule: SlurmRule, cap: Any, job: int, slot: int, kind: int, by_tasks: bool) -> None:
+    """Keep in a slot what ends bring to such a job."""
+    space, nodes = rule.space, rule.space.nodes.shape[1]
+    space.seen[WHOSE, slot], space.seen[SO_FAR, slot], space.seen[CHANGES, slot] = kind, ZERO, ZERO
+    space.first_change[slot, 0] = 0
+    which, base = cap.rows[WILL_DO, job], (1 + slot) * nodes
+    for node in range(nodes):
+        has = _room(rule, cap, job, node, ZERO, by_tasks) if _in(space.sets, which, node) else ZERO
+        space.now_has[slot, node] = space.then_has[slot, node] = has
+        space.last_change[slot, node] = NONE
+        for w in range(cap.capacity.shape[1]):
+            space.free[base + node, w] = space.free[node, w]
+
+
+@inner
+def _see(rule: SlurmRule, cap: Any, job: int, slot: int, by_tasks: bool) -> None:
+    """Find out what the next end brings that a slot does not know."""
     space = rule.space
-    nodes, info, count = space.nodes, space.info, space.nodes.shape[1]
+    at, change, rows = space.seen[SO_FAR, slot], space.seen[CHANGES, slot], CHANGE_ROWS * slot
+    which, base = cap.rows[WILL_DO, job], (1 + slot) * space.nodes.shape[1]
     for pair in range(space.ends[FIRST_PAIR, at], space.ends[LAST_PAIR, at]):
         node = space.pairs[0, pair]
-        if nodes[MAY, node] == 1:
-            for w in range(cap.capacity.shape[1]):
-                space.free[count + node, w] += space.pairs[1 + w, pair]
-            before, nodes[HAS, node] = nodes[HAS, node], _room(rule, cap, job, node, count, by_tasks)
-            info[MANY] += np.int64(nodes[HAS, node] > 0) - np.int64(before > 0)
-            info[TOTAL] += nodes[HAS, node] - before
+        if not _in(space.sets, which, node):
+            continue
+        for w in range(cap.capacity.shape[1]):
+            space.free[base + node, w] += space.pairs[1 + w, pair]
+        before, has = space.then_has[slot, node], _room(rule, cap, job, node, base, by_tasks)
+        space.changes[rows + CHANGED, change] = node
+        space.changes[rows + BEFORE, change], space.changes[rows + AFTERWARDS, change] = before, has
+        space.changes[rows + BY_END, change] = at
+        space.changes[rows + LAST_CHANGE, change] = space.last_change[slot, node]
+        space.then_has[slot, node], space.last_change[slot, node] = has, change
+        change += 1
+    space.seen[SO_FAR, slot], space.seen[CHANGES, slot] = at + 1, change
+    space.first_change[slot, at + 1] = change
+
+
+@inner
+def _give_back(info: Ints, words: Ints, changes: Ints, row: int, first: int, last: int) -> bool:
+    """Let some changes happen, for a job that looks for a start. Whether one is of a node of ALLOWED. (It is given no
+    more than it needs: it is called for each end of each search.)"""
+    on = False
+    for change in range(first, last):
+        if _in(words, ALLOWED, changes[row + CHANGED, change]):
+            on = True
+            before, has = changes[row + BEFORE, change], changes[row + AFTERWARDS, change]
+            info[MANY] += np.int64(has > 0) - np.int64(before > 0)
+            info[TOTAL] += has - before
+    return on
+
+
+@inner
+def _may_be_enough(
+    words: Ints, has_now: Ints, last_change: Ints, changes: Ints, row: int, ended: int, many: int, total: int
+) -> bool:
+    """Whether so many nodes of ALLOWED, or so many cores of them, are there when so many of those that run have
+    ended."""
+    for w in range(words.shape[1]):
+        word = words[ALLOWED, w]
+        while word != 0:
+            node = w * BITS + _lowest(word)
+            word &= word - 1
+            change = last_change[node]
+            while change >= 0 and changes[row + BY_END, change] >= ended:
+                change = changes[row + LAST_CHANGE, change]
+            has = changes[row + AFTERWARDS, change] if change >= 0 else has_now[node]
+            many -= has > 0
+            total -= has
+        if many <= 0 and total <= 0:
+            return True
+    return many <= 0 and total <= 0
+
+
+@inner
+def _tally(info: Ints, words: Ints, has_now: Ints, slot: int) -> None:
+    """What a job could use of ALLOWED now, in all."""
+    info[MANY] = info[TOTAL] = ZERO
+    for w in range(words.shape[1]):
+        word = words[ALLOWED, w]
+        while word != 0:
+            has = has_now[slot, w * BITS + _lowest(word)]
+            word &= word - 1
+            info[MANY] += has > 0
+            info[TOTAL] += has
+
+
+@inner
+def _gather_then(rule: SlurmRule, cap: Any, job: int, slot: int, ended: int) -> None:
+    """Nodes of ALLOWED for a job, with what is free when so many of those that run have ended."""
+    space = rule.space
+    nodes, info, words, row = space.nodes, space.info, space.words, CHANGE_ROWS * slot
+    info[LISTED] = ZERO
+    for w in range(words.shape[1]):
+        word = words[ALLOWED, w]
+        while word != 0:
+            node = w * BITS + _lowest(word)
+            word &= word - 1
+            nodes[LIST, info[LISTED]] = node
+            info[LISTED] += 1
+            nodes[HAS, node] = space.now_has[slot, node]
+    for change in range(space.first_change[slot, ended]):
+        nodes[HAS, space.changes[row + CHANGED, change]] = space.changes[row + AFTERWARDS, change]
+    _gather(rule, cap, job)
 
 
 @inner
@@ -505,6 +630,19 @@ def _will_run(rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, beg
 
 
 @inner
+def _ended_by(ends: Ints, many: int, at: int) -> int:
+    """How many of those that run will have ended by an instant."""
+    low, high = ZERO, many
+    while low < high:
+        mid = (low + high) >> 1
+        if ends[ENDS_AT, mid] <= at:
+            low = mid + 1
+        else:
+            high = mid
+    return low
+
+
+@inner
 def _looked_for(
     rule: SlurmRule, cap: Any, job: int, now: int, now_only: bool, begin: int, until: int, by_tasks: bool
 ) -> int:
@@ -512,24 +650,36 @@ def _looked_for(
     it is looked for, `until` up to when; 0: without an end. For an older Slurm that is where nobody asks any more: what
     starts later is looked for again."""
     space = rule.space
-    ends, many = space.ends, space.info[RUNNERS]
-    _count(rule, cap, job, by_tasks)
+    info, words, changes, ends, many = space.info, space.words, space.changes, space.ends, space.info[RUNNERS]
+    kind = 2 * space.kinds[job] + np.int64(by_tasks)
+    slot: int = kind % SLOTS
+    seen, first, row = space.seen, space.first_change, CHANGE_ROWS * slot
+    if seen[WHOSE, slot] != kind:
+        _begin(rule, cap, job, slot, kind, by_tasks)
+    if 0 < until and begin <= until:  # most searches find nothing: they need not be made
+        ended = _ended_by(ends, many, until)
+        while seen[SO_FAR, slot] < ended:
+            _see(rule, cap, job, slot, by_tasks)
+        spread = _spread(cap, job)
+        nodes = _least_nodes(cap, job) if spread else ZERO
+        cores = ZERO if spread else cap.rows[UNITS, job] * max(cap.need[job, 0], ONE)
+        if not _may_be_enough(words, space.now_has[slot], space.last_change[slot], changes, row, ended, nodes, cores):
+            return NONE
+    _tally(info, words, space.now_has, slot)
     if begin <= now and _enough(rule, cap, job):
-        _gather(rule, cap, job)
+        _gather_then(rule, cap, job, slot, ZERO)
         return now
     if now_only:
         return NONE
-    for i in range(space.info[LISTED]):
-        node = space.nodes[LIST, i]
-        for w in range(cap.capacity.shape[1]):
-            space.free[space.nodes.shape[1] + node, w] = space.free[node, w]
     at = ZERO
     if begin > 0:
         while at < many and ends[ENDS_AT, at] < begin:
-            _give_back(rule, cap, job, at, by_tasks)
+            if at == seen[SO_FAR, slot]:
+                _see(rule, cap, job, slot, by_tasks)
+            _give_back(info, words, changes, row, first[slot, at], first[slot, at + 1])
             at += 1
         if _enough(rule, cap, job):
-            _gather(rule, cap, job)
+            _gather_then(rule, cap, job, slot, at)
             return now
     last_of_all = many
     while rule.newer and until > 0 and last_of_all > at and ends[ENDS_AT, last_of_all - 1] > until:
@@ -538,13 +688,14 @@ def _looked_for(
     while at < last_of_all and (until == 0 or ends[ENDS_AT, at] <= until):
         last, after, count = NONE, NONE, ZERO
         while at < last_of_all:
-            one, end = at, ends[ENDS_AT, at]
+            if at == seen[SO_FAR, slot]:
+                _see(rule, cap, job, slot, by_tasks)
+            end = ends[ENDS_AT, at]
             at += 1
-            if not _runs_on(space, one):
+            if not _give_back(info, words, changes, row, first[slot, at - 1], first[slot, at]):
                 continue
             if barrier == 0:
                 barrier = end + (BATCH - end % BATCH)
-            _give_back(rule, cap, job, one, by_tasks)
             last = end
             after = ends[ENDS_AT, at] if at < last_of_all else NONE
             count += 1
@@ -558,7 +709,7 @@ def _looked_for(
         while after > barrier + width:
             width = width + rule.linear if rule.linear > 0 else width * 2
         if _enough(rule, cap, job):
-            _gather(rule, cap, job)
+            _gather_then(rule, cap, job, slot, at)
             return last if last > now else now + 1
     return NONE
 
@@ -747,6 +898,7 @@ def _give(rule: SlurmRule, cap: Any, run: Run, job: int, now: int, n_started: in
         for w in range(cap.capacity.shape[1]):
             space.free[space.pairs[0, pair], w] -= space.pairs[1 + w, pair]
     space.info[RUNNERS] += 1
+    _forget(space)
     run.lists[STARTED, n_started] = job
     return n_started + 1
 
@@ -772,14 +924,23 @@ def _planned(
     the next."""
     space, spans, words = rule.space, rule.space.spans, rule.space.words
     length, least = run.jobs[ESTIMATE, job], _least_nodes(cap, job)
-    later, tried = now, False
+    later, tried, outages = now, False, space.outages.shape[1] > 0
+    _clear(words, KEPT)
+    _allowed(rule, cap, job)
+    for w in range(words.shape[1]):
+        words[BASE, w] = words[ALLOWED, w]
     while True:
-        earliest = _beside_outages(rule, cap, job, part, now, later, length, True)
-        end, later, none_kept = earliest + length, ZERO, _members(space, KEPT) == 0
-        _allowed(rule, cap, job)
-        for w in range(words.shape[1]):
-            words[BASE, w] = words[ALLOWED, w]
-        at = ZERO
+        earliest, none_kept = later, True
+        if outages:
+            earliest = _beside_outages(rule, cap, job, part, now, later, length, True)
+            none_kept = not _has_members(words, KEPT, ONE)
+            _allowed(rule, cap, job)
+            for w in range(words.shape[1]):
+                words[BASE, w] = words[ALLOWED, w]
+        else:
+            for w in range(words.shape[1]):
+                words[ALLOWED, w] = words[BASE, w]
+        end, later, at = earliest + length, ZERO, ZERO
         while True:
             behind = spans[BEHIND, at]
             if spans[END, at] > earliest:
@@ -794,8 +955,12 @@ def _planned(
                     if rule.newer and later == 0 and behind != 0 and spans[BEHIND, behind] != 0:
                         later = spans[END, behind]
                     break
+                left = ZERO
                 for w in range(words.shape[1]):
                     words[ALLOWED, w] &= space.span_words[at, w]
+                    left |= words[ALLOWED, w]
+                if left == 0 and later != 0:  # it will not be here
+                    break
             at = behind
             if at == 0:
                 break
@@ -804,7 +969,7 @@ def _planned(
             if again > 0 and again + 1 < (now + rule.window) // rule.resolution * rule.resolution:
                 later = again + 1 if later == 0 else min(later, again + 1)
         begins = NONE
-        if _members(space, ALLOWED) >= least:
+        if _has_members(words, ALLOWED, least):
             tried = True
             begins = _will_run(rule, cap, job, now, now_only, earliest if rule.newer else ZERO, later)
         if begins < 0:
@@ -837,6 +1002,7 @@ def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_starte
     """One of the backfill, over the jobs in ORDER; how many have started in all."""
     space, info, count, columns = rule.space, rule.space.info, rule.space.counts, rule.space.columns
     spans = space.spans
+    _forget(space)
     info[SPANS] = 1
     spans[BEGIN, 0], spans[BEHIND, 0] = now // rule.resolution * rule.resolution, ZERO
     spans[END, 0] = (now + rule.window) // rule.resolution * rule.resolution
@@ -906,7 +1072,7 @@ def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth
             _allowed(rule, cap, job)
             for w in range(words.shape[1]):
                 words[ALLOWED, w] &= ~words[LEFT, w]
-            begins = _members(space, ALLOWED) >= _least_nodes(cap, job) and _choose(rule, cap, job, rule.newer)
+            begins = _has_members(words, ALLOWED, _least_nodes(cap, job)) and _choose(rule, cap, job, rule.newer)
             if begins:
                 n_started = _give(rule, cap, run, job, now, n_started)
             else:
