@@ -63,7 +63,7 @@ def ranks(files: list[Path], differ: int) -> None:
 
 
 def compare(files: list[Path]) -> None:
-    digests = [read(file) for file in files]
+    digests = [read(file) for file in sorted(files)]
     found = free(digests)
     real, ours = found.means()
     ratio, low, high = found.ratio()
