@@ -25,6 +25,7 @@ TABLE = """JobID|User|Submit|Start|End|NCPUS|Timelimit|State|JobName
 """
 HAPPENED = "; MaxProcs: 4\n1 0 10 90 4 -1 -1 4 100 -1 1 1 1 -1 -1 -1 -1 -1\n"
 CONF = "NodeName=c[1-4] CPUs=4 RealMemory=1000\nPartitionName=batch Nodes=ALL\n"
+GIVEN = '[[nodes]]\nkind = "node"\ncount = 2\ncores = 4\n'
 SITE = 'name = "here"\nbusy_w = 9.5\nidle_w = 3.0\ntariff = 0.02\n[price]\nconstant = 90\n'
 STUDY = """name = "small"
 policies = ["easy", "list-saf"]
@@ -69,6 +70,7 @@ COMMANDS = (
     Command("report made.store --out page.html"),
     Command("history happened.swf --out page.html --csv new/tables"),
     Command("tune weeks.swf.gz --policy easy-sjbf --workers 1 --out page.html"),
+    Command("whatif happened.swf --cluster given.toml --set nodes+=1 --phases 2 --workers 1"),
     Command("policies"),
     Command("check easy --cases 2"),
     Command("workload describe log.swf.gz"),
@@ -107,6 +109,8 @@ def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
         "slurm.conf": CONF,
         "happened.swf": HAPPENED,
         "site.toml": SITE,
+        "given.toml": GIVEN,
+        "given.slurm.json": '{"config": {}, "nodes": [], "partitions": []}',
         "mine.py": MINE,
         "key": "correct horse battery staple",
     }

@@ -28,6 +28,7 @@ from dovetail.cli import (
     study,
     tune,
     warm,
+    whatif,
     workload,
 )
 from dovetail.cli.compiling import show_compiling
@@ -49,6 +50,7 @@ app.command("compare", cls=screen.Grouped)(compare.compare_command)
 app.command("report")(report.report_command)
 app.command("history", cls=screen.Grouped)(history.history_command)
 app.command("tune", cls=screen.Grouped)(tune.tune_command)
+app.command("whatif", cls=screen.Grouped)(whatif.whatif_command)
 app.command("policies")(policies.policies_command)
 app.command("check")(check.check_command)
 app.command("warm")(warm.warm_command)

@@ -234,7 +234,7 @@ class Slurm(RulePolicy):
 
     def to_compile(self) -> Slurm:
         one = np.zeros((COLUMNS, 1), np.int64)
-        return replace(self, jobs=Jobs(one, one[:1], -1, -1))
+        return replace(self, jobs=Jobs(one, one[:1], -1, -1), order=FIFO, ranks=None)
 
 
 def _possible(asked: Requests, cluster: Cluster) -> Mask:

@@ -1,0 +1,172 @@
+"""`dovetail whatif`: what other settings, nodes or limits would have done to a site's own history."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dovetail.cli import prepare, screen
+from dovetail.errors import SettingError
+
+if TYPE_CHECKING:
+    from dovetail.studies.whatif import Change, Trust, Waits
+
+
+def whatif_command(
+    history: Annotated[str, typer.Argument(metavar="HISTORY", help="Jobs: the Parquet of `workload import-slurm`.")],
+    cluster: Annotated[
+        Path,
+        typer.Option(metavar="CLUSTER.toml", help="Nodes, with CLUSTER.slurm.json beside: `cluster import-slurm`."),
+    ],
+    questions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="CHANGE,...", help="bf_window=2880, nodes+=10%, load*=1.2, ...; repeat to ask more."
+        ),
+    ] = None,
+    policies: Annotated[
+        list[str] | None, typer.Option("--policy", "-p", metavar="POLICY", help="Another policy in place of Slurm's.")
+    ] = None,
+    phases: Annotated[int, typer.Option(min=2, max=1000, help="Of the backfill's clock, each a replay.")] = 20,
+    filters: prepare.Filters = None,
+    overrun: prepare.Overrun = "cut",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: one for each core.")] = None,
+    on: Annotated[str, typer.Option(help="Where: local, dask://HOST:PORT, slurm.")] = "local",
+    wide: screen.Wide = False,
+    as_json: prepare.Json = False,
+) -> None:
+    """Say what would have become of waits, had the site been set up otherwise.
+
+    First comes whether today's settings, replayed, are what happened. A change is told only where it is larger than
+    what the chance of when cycles begin makes by itself.
+    """
+    from dovetail.engine.replay import warm
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.policies.slurm import as_told
+    from dovetail.slurm.scheduling import read_kept
+    from dovetail.studies import whatif
+    from dovetail.studies.executors import engine
+    from dovetail.studies.questions import Site
+
+    if not questions and not policies:
+        raise SettingError("nothing is asked: give --set bf_window=2880, --set nodes+=10%, --policy easy, ...")
+    told = cluster.with_name(f"{cluster.stem}.slurm.json")
+    if not told.is_file():
+        raise SettingError(f"{told} is not there: `dovetail cluster import-slurm ... --out {cluster}` writes both")
+    nodes = prepare.nodes_named(str(cluster))
+    if nodes is None:
+        raise SettingError("what if: the nodes of the site are not known")
+    workload = prepare.load(history, filters, None, overrun, 0, None, nodes)
+    prepare.need_jobs(workload)
+    policy, notes = as_told(read_kept(told))
+    site = Site(workload, nodes, policy)
+    asked = whatif.alternatives(site, questions or ())
+    asked += [whatif.Alternative(name, site, policy_named(name)) for name in policies or ()]
+    for one in asked:
+        prepare.make_ready(one.site.workload, [one.policy or one.site.policy], one.site.cluster)
+        warm(one.policy or one.site.policy, nodes=True)
+    with prepare.counted("what if", len(asked) * phases, "replays", not as_json) as tell:
+        found = whatif.waits(asked, engine(on, workers, Path()), phases, tell)
+    today, *others = found
+    trust = whatif.trust(site, today)
+    parts = whatif.groups(site)
+    if as_json:
+        prepare.print_json({
+            "history": workload.name, "jobs": len(workload), "phases": phases,
+            "trust": None if trust is None else asdict(trust) | {"far": trust.far},
+            "not_followed": notes, "remarks": site.short_sighted,
+            "today": {"mean_wait_s": float(today.means().mean()), "busy": float(today.busy.mean())},
+            "answers": [_told(today, one, parts) for one in others],
+        })  # fmt: skip
+        return
+    _say_trust(trust, notes, site.short_sighted)
+    _table(today, others, wide)
+    for other in others:
+        _say(today, other, parts)
+
+
+def _told(today: Waits, one: Waits, parts: Any) -> dict[str, Any]:
+    from dovetail.studies.whatif import change
+
+    made = change(today, one)
+    by_part = {name: asdict(change(today, one, jobs)) for name, jobs in parts.items() if jobs.any()}
+    busy = float(one.busy.mean())
+    return {"asked": one.name, **asdict(made), "told": made.told, "busy": busy, "groups": by_part, "notes": one.notes}
+
+
+def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...]) -> None:
+    from dovetail.units import duration, printable
+
+    if trust is None:
+        screen.tell("Can it be trusted? The history does not say when its jobs started: nothing to compare with.")
+    else:
+        screen.tell(
+            f"Can it be trusted? {trust.jobs:,} jobs waited {duration(round(trust.recorded_s))} on average. Today's"
+            f" settings, replayed, say {duration(round(trust.replayed_s))} ({duration(round(trust.low_s))} to"
+            f" {duration(round(trust.high_s))} by chance alone); {100 * trust.within_hour:.0f} % of jobs start within"
+            f" an hour of when they did. In use: {100 * trust.recorded_busy:.1f} % of the cores, replayed"
+            f" {100 * trust.replayed_busy:.1f} %."
+        )
+        if trust.far:
+            screen.tell(
+                "WARNING: that is far from what happened. Something decides on this site that the replay does not know;"
+                " its answers are about another site than yours."
+            )
+        rows = [(name, f"{many:,} jobs: {duration(round(was))} recorded, {duration(round(now))} replayed")
+                for name, many, was, now in trust.groups]  # fmt: skip
+        screen.facts((f"  {printable(name, 40)}", text) for name, text in rows)
+    if notes:
+        screen.facts(("not followed", printable(text, 200)) for text in notes)
+    for text in short:
+        screen.tell(text)
+    screen.tell("Users who would have submitted otherwise are not modelled.")
+
+
+def _table(today: Waits, others: list[Waits], wide: bool) -> None:
+    from rich.markup import escape
+
+    from dovetail.studies.whatif import change
+    from dovetail.units import printable
+
+    made = [change(today, one) for one in (today, *others)]
+    names = [escape(printable(one.name, 60)) for one in (today, *others)]
+    screen.print_table(
+        [("what if", names)],
+        [
+            screen.Column("mean wait\n(s)", [f"{one.then_s:,.0f}" for one in made]),
+            screen.Column("change\n(s)", ["", *(f"{one.then_s - one.today_s:+,.0f}" for one in made[1:])]),
+            screen.Column("by chance\n(s)", [f"{one.low_s:+,.0f} to {one.high_s:+,.0f}" for one in made], 1),
+            screen.Column("cores in\nuse (%)", [f"{100 * one.busy.mean():.1f}" for one in (today, *others)], 2),
+        ],
+        "By chance: 95 % of all pairs of a replay of today and one of the change.",
+        wide=wide,
+    )
+
+
+def _say(today: Waits, one: Waits, parts: Any) -> None:
+    from dovetail.studies.whatif import change
+    from dovetail.units import duration, printable
+
+    made = change(today, one)
+    name = printable(one.name, 60)
+    if not made.told:
+        screen.tell(f"{name}: no difference that chance alone does not make.")
+    else:
+        word = "shorter" if made.then_s < made.today_s else "longer"
+        screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")
+    by_part = {part: change(today, one, jobs) for part, jobs in parts.items() if jobs.any()}
+    gain = [_part(part, some) for part, some in by_part.items() if some.told]
+    if gain:
+        screen.tell(f"Who would notice: {'; '.join(gain)}.", "  ", "  ")
+    for note in one.notes:
+        screen.tell(note, "  ", "  ")
+
+
+def _part(name: str, made: Change) -> str:
+    from dovetail.units import duration, printable
+
+    word = "less" if made.then_s < made.today_s else "more"
+    return f"{printable(name, 40)} {duration(round(abs(made.then_s - made.today_s)))} {word}"

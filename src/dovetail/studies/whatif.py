@@ -1,0 +1,208 @@
+"""What if: a history, replayed as its Slurm is set up today and as it could be, from several phases of the backfill.
+
+A Slurm's cycles are shifted by chance, and starts with them: so each alternative is replayed from the same phases, and
+a change is told only where it is larger than what the phases alone make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import as_completed
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from dovetail.arrays import Floats, Mask
+from dovetail.engine.recorded import recorded_times
+from dovetail.engine.replay import replay
+from dovetail.errors import SettingError
+from dovetail.model.workload import Workload
+from dovetail.policies.base import Policy
+from dovetail.policies.slurm import Slurm
+from dovetail.studies.executors import Engine
+from dovetail.studies.questions import Site
+from dovetail.units import DAY_S
+
+PHASES: Final = 20
+TODAY: Final = "today"
+CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
+MIDDLE: Final = (0.025, 0.975)
+"""What an interval holds of the pairs of phases."""
+FAR: Final = 0.25
+"""A replay whose mean wait is off by more than this part of the recorded one is warned of."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A site, by what is asked of it."""
+
+    name: str
+    site: Site
+    policy: Policy | None = None
+    """Another policy than its Slurm; None: that."""
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Of one alternative: seconds from when each job could have started to its start; a row for each phase. nan: it
+    left before."""
+
+    name: str
+    seconds: Floats
+    busy: Floats
+    """The part of all cores that was in use from the first arrival to the last, by phase."""
+    notes: tuple[str, ...] = ()
+
+    def means(self, jobs: Mask | None = None) -> Floats:
+        """Of each phase, of all jobs or of some."""
+        chosen = self.seconds if jobs is None else self.seconds[:, jobs]
+        many = (~np.isnan(chosen)).sum(axis=1)
+        found: Floats = np.divide(np.nansum(chosen, axis=1), many, out=np.full(len(chosen), np.nan), where=many > 0)
+        return found
+
+
+@dataclass(frozen=True)
+class Change:
+    """Of the mean wait, against today's settings."""
+
+    today_s: float
+    then_s: float
+    low_s: float
+    high_s: float
+    """Of the difference: what pairs of phases say, 95 % of them."""
+
+    @property
+    def told(self) -> bool:
+        """Whether it is more than the phases alone make."""
+        return self.low_s > 0 or self.high_s < 0
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What happened, beside a replay with today's settings."""
+
+    jobs: int
+    recorded_s: float
+    replayed_s: float
+    low_s: float
+    high_s: float
+    """The least and the largest mean wait of a phase."""
+    within_hour: float
+    """The part of jobs that start within an hour of when they did."""
+    recorded_busy: float
+    replayed_busy: float
+    groups: tuple[tuple[str, int, float, float], ...]
+    """By partition and by size: name, jobs, mean wait as recorded, and replayed."""
+
+    @property
+    def far(self) -> bool:
+        """Whether the replay is so far from what happened that an answer says little."""
+        return abs(self.replayed_s - self.recorded_s) > FAR * max(self.recorded_s, 1)
+
+
+def alternatives(site: Site, questions: Iterable[str]) -> list[Alternative]:
+    """Today's settings, and one alternative for each question: changes with commas between them."""
+    found = [Alternative(TODAY, site)]
+    found += [Alternative(text, site.asked(filter(str.strip, text.split(",")))) for text in questions]
+    if len({one.name for one in found}) < len(found):
+        raise SettingError("a question is asked twice")
+    return found
+
+
+def waits(
+    asked: Sequence[Alternative], engine: Engine, phases: int = PHASES, progress: Callable[[int], None] | None = None
+) -> list[Waits]:
+    """Replay all of them from each phase, side by side."""
+    rows: dict[tuple[int, int], tuple[Floats, float]] = {}
+    with engine.open() as executor:
+        coming = {
+            executor.submit(_replayed, one, phase, phases): (at, phase)
+            for phase in range(phases)
+            for at, one in enumerate(asked)
+        }
+        for done in as_completed(coming):
+            rows[coming[done]] = done.result()
+            if progress is not None:
+                progress(len(rows))
+    return [
+        Waits(
+            one.name, np.array([rows[at, phase][0] for phase in range(phases)]),
+            np.array([rows[at, phase][1] for phase in range(phases)]), one.site.notes,
+        )
+        for at, one in enumerate(asked)
+    ]  # fmt: skip
+
+
+def _replayed(one: Alternative, phase: int, phases: int) -> tuple[Floats, float]:
+    site = one.site
+    policy = one.policy or shifted(site.policy, phase, phases)
+    made = replay(site.workload, policy, cluster=site.cluster)
+    started = made.start >= 0
+    busy = _busy(site.workload, made.start, site.cluster.processors)
+    return np.where(started, made.wait, np.nan), busy
+
+
+def shifted(policy: Slurm, phase: int, phases: int) -> Slurm:
+    """The same with cycles that begin later, by one of so many parts of the time between them."""
+    return replace(policy, phase=phase * policy.bf_interval // phases)
+
+
+def _busy(workload: Workload, start: np.ndarray, cores: int) -> float:
+    """The part of all cores in use from the first submission to the last."""
+    first, last = int(workload.submit[0]), int(workload.submit[-1])
+    here = start >= 0
+    begin, end = start[here], start[here] + workload.runtime[here]
+    seconds = np.clip(np.minimum(end, last) - np.maximum(begin, first), 0, None)
+    return float(np.dot(seconds.astype(np.float64), workload.size[here])) / (cores * max(last - first, 1))
+
+
+def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
+    """What becomes of the mean wait of all jobs, or of some. All pairs of a phase of one and a phase of the other: two
+    Slurms are not in step, whatever their settings."""
+    before, after = today.means(jobs), then.means(jobs)
+    differences = (after[:, None] - before[None, :]).reshape(-1)
+    low, high = np.quantile(differences, MIDDLE)
+    return Change(float(before.mean()), float(after.mean()), float(low), float(high))
+
+
+def trust(site: Site, today: Waits) -> Trust | None:
+    """What happened beside the replay; None where the log does not say when its jobs started."""
+    workload = site.workload
+    try:
+        start, arrive = recorded_times(workload, "recorded")
+    except SettingError:
+        return None
+    happened = np.where(start >= 0, start - arrive, np.nan)
+    both = ~np.isnan(happened) & ~np.isnan(today.seconds).all(axis=0)
+    if not both.any():
+        return None
+    ours = np.nanmean(today.seconds, axis=0)
+    means = today.means(both)
+    near = np.abs(today.seconds[:, both] - happened[both]) <= DAY_S // 24
+    return Trust(
+        int(both.sum()), float(happened[both].mean()), float(means.mean()), float(means.min()), float(means.max()),
+        float(near.mean()), _busy(workload, start, site.cluster.processors), float(today.busy.mean()),
+        tuple(
+            (name, int((jobs & both).sum()), float(happened[jobs & both].mean()), float(ours[jobs & both].mean()))
+            for name, jobs in groups(site).items() if (jobs & both).any()
+        ),
+    )  # fmt: skip
+
+
+def groups(site: Site) -> Mapping[str, Mask]:
+    """The jobs of each partition, and of each class of size."""
+    return dict(_groups(site))
+
+
+def _groups(site: Site) -> Iterator[tuple[str, Mask]]:
+    workload = site.workload
+    partition = workload.get("partition")
+    for code in np.unique(partition).tolist():
+        if name := workload.called("partition", code):
+            yield name, partition == code
+    cores, below = site.cluster.processors / max(site.cluster.nodes, 1), 0.0
+    for most, name in CLASSES:
+        above = np.inf if most is None else most * cores
+        yield name, (workload.size > below) & (workload.size <= above)
+        below = above

@@ -1,0 +1,126 @@
+"""What if: a history beside today's replay, and changes told only where they are more than chance."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dovetail as dt
+from dovetail.engine.replay import replay
+from dovetail.errors import SettingError
+from dovetail.io.clusters import write_cluster
+from dovetail.model.cluster import PARTITION, NodeKind, by_node
+from dovetail.policies.slurm import as_told
+from dovetail.studies.executors import engine
+from dovetail.studies.questions import Site
+from dovetail.studies.whatif import Waits, alternatives, change, groups, shifted, trust, waits
+from tests.command import run
+from tests.policies.test_slurm import jobs, kept, machine
+
+KIND = NodeKind("n", 8, (4,), (f"{PARTITION}batch", f"{PARTITION}urgent"))
+
+
+def site(recorded: int | None = 0) -> Site:
+    """Jobs that started as today's settings say from one phase, so much later; None: nobody knows when."""
+    workload, _ = jobs(random.Random(5))
+    made = Site(workload, by_node(("cores",), (KIND,)), as_told(machine())[0])
+    if recorded is None:
+        return made
+    wait = replay(workload, made.policy, cluster=made.cluster).wait + recorded
+    return replace(made, workload=replace(workload, columns={**workload.columns, "wait": wait}))
+
+
+def test_what_is_replayed() -> None:
+    """Each alternative from each phase, as replayed alone."""
+    asked = alternatives(site(), ["nodes+=50%", "bf_window=10,nodes-=1"])
+    found = waits(asked, engine("local", 1, Path()), phases=3)
+    assert [one.name for one in found] == ["today", "nodes+=50%", "bf_window=10,nodes-=1"]
+    for one, its in zip(asked, found, strict=True):
+        for phase in range(3):
+            alone = replay(one.site.workload, shifted(one.site.policy, phase, 3), cluster=one.site.cluster)
+            assert its.seconds[phase].tolist() == alone.wait.tolist()
+    today, more, _ = found
+    made = change(today, more)
+    assert made.then_s == pytest.approx(more.seconds.mean())
+    assert made.told
+    assert made.then_s < made.today_s
+    assert not change(today, today).told
+    seen = trust(asked[0].site, today)
+    assert seen is not None
+    assert seen.jobs == 60
+    assert seen.recorded_s == pytest.approx(today.seconds[0].mean())
+    assert (seen.low_s, seen.high_s) == (today.means().min(), today.means().max())
+    assert not seen.far
+    assert {name for name, *_ in seen.groups} == {"batch", "urgent", "to 1 node", "to 4 nodes"}
+
+
+def test_a_history_that_is_not_what_is_replayed() -> None:
+    other = site(recorded=100_000)
+    asked = alternatives(other, [])
+    (today,) = waits(asked, engine("local", 1, Path()), phases=2)
+    seen = trust(other, today)
+    assert seen is not None
+    assert seen.far
+    assert seen.within_hour == 0
+    assert trust(site(recorded=None), today) is None
+
+
+def test_a_change_is_more_than_chance() -> None:
+    """By hand: all pairs of phases."""
+    today = Waits("today", np.array([[10.0, 20.0], [30.0, 40.0]]), np.zeros(2))
+    then = Waits("then", np.array([[0.0, 1.0], [np.nan, 2.0]]), np.zeros(2))
+    made = change(today, then)  # means 15 and 35 s; 0.5 and 2 s
+    assert (made.today_s, made.then_s) == (25, 1.25)
+    pairs = [0.5 - 15, 0.5 - 35, 2 - 15, 2 - 35]
+    assert (made.low_s, made.high_s) == tuple(np.quantile(pairs, (0.025, 0.975)))
+    assert made.told
+    only = change(today, then, np.array([False, True]))
+    assert (only.today_s, only.then_s) == (30, 1.5)
+    assert np.isnan(then.means(np.array([True, False]))).tolist() == [False, True]
+
+
+def test_parts_of_the_jobs() -> None:
+    parts = groups(site())
+    assert sum(int(parts[name].sum()) for name in ("batch", "urgent")) == 60
+    assert sum(int(jobs.sum()) for name, jobs in parts.items() if "node" in name) == 60
+
+
+def test_a_question_once() -> None:
+    with pytest.raises(SettingError, match="twice"):
+        alternatives(site(), ["nodes+=1", "nodes+=1"])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    made = site()
+    dt.write(made.workload, tmp_path / "jobs.parquet")
+    write_cluster(made.cluster, tmp_path / "c.toml", "c", "")
+    words = (tmp_path / "jobs.parquet", "--cluster", tmp_path / "c.toml", "--phases", "2", "--workers", "1")
+    missing = run("whatif", *words, "--set", "nodes+=1")
+    assert missing.returncode == 2
+    assert "c.slurm.json is not there" in missing.stderr
+    kept(tmp_path, machine())
+    assert "nothing is asked" in run("whatif", *words).stderr
+    refused = run("whatif", *words, "--set", "preempttype=preempt/qos")
+    assert "cannot be answered" in refused.stderr
+    done = run("whatif", *words, "--set", "nodes+=50%", "--set", "bf_window=10", "--policy", "easy")
+    assert not done.returncode, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    text = " ".join(done.stdout.split())
+    for told in (
+        "Can it be trusted? 60 jobs waited",
+        "nodes+=50%: waits would be shorter by",
+        "wide jobs starve",
+        "not modelled",
+    ):
+        assert told in text
+    told = json.loads(run("whatif", *words, "--set", "nodes+=50%", "--json").stdout)
+    (answer,) = told["answers"]
+    assert answer["told"]
+    assert answer["then_s"] < answer["today_s"] == told["today"]["mean_wait_s"]
+    assert told["trust"]["jobs"] == 60
+    assert set(answer["groups"]) == {"batch", "urgent", "to 1 node", "to 4 nodes"}
