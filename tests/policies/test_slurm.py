@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
 from dovetail.policies.slurm import Slurm, as_told
 from dovetail.referee import check_schedule
+from dovetail.slurm.conf import read_conf
 from dovetail.slurm.machine import Machine, Texts
 
 ACCOUNTS = {"phys": 60, "chem": 30}
@@ -78,6 +80,7 @@ def test_settings_of_a_machine(tmp_path: Path) -> None:
     assert (made.bf_window, made.bf_resolution, made.bf_max_job_test, made.bf_interval) == (2880, 120, 77, 30)
     assert (made.version, made.order, made.tiers) == ("24.11", "multifactor", {"batch": 1, "urgent": 10})
     assert made.name == f"slurm:conf={path},bf_resolution=120"
+    assert as_told(machine("bf_window=60,bf_window=90"))[0].bf_window == 60  # a Slurm looks for the first
     notes = as_told(machine("bf_interval=0,bf_licenses,bf_continue", PreemptType="preempt/qos"))[1]
     assert len(notes) == 3
     for words in ("bf_interval=0 must be from 1", "bf_licenses is not followed", "PreemptType=preempt/qos"):
@@ -111,6 +114,67 @@ def test_hostile_files(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(InputError):
         policy(f"slurm:conf={path}")
+
+
+@pytest.mark.parametrize(
+    "parameters", ["conf=1", "phase=7", "order=fifo", "bf_window=" + "9" * 5000, "bf_window=\u0663\u0660"]
+)
+def test_parameters_that_no_slurm_has(parameters: str) -> None:
+    made, notes = as_told(machine(parameters))
+    assert made == as_told(machine(""))[0]
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(("key", "records"), [
+    ("associations", [{}]), ("associations", [{"Account": "a"}]), ("associations", [{"Account": "a", "User": ""}]),
+    ("associations", [{"Account": "a", "User": "", "ParentName": "root"}]), ("qos", [{}]),
+    ("partitions", [{"PartitionName": "a", "PriorityTier": "9" * 15}]),
+])  # fmt: skip
+def test_records_that_say_too_little(tmp_path: Path, key: str, records: list[Texts]) -> None:
+    path = kept(tmp_path, machine())
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: records}))
+    with pytest.raises(InputError):
+        policy(f"slurm:conf={path}")
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"CLUSTER\.slurm\.json"):
+        policy(f"slurm:conf={tmp_path / 'noext'}")
+    with pytest.raises(InputError, match="no list such as"):
+        as_told(machine(PriorityWeightTRES="cpu=1e308,node=-1e308"))
+
+
+def test_a_slurm_that_knows_no_users() -> None:
+    workload, cluster = jobs(random.Random(1))
+    made, notes = as_told(replace(machine(), associations=()))
+    assert any("no users are known" in note for note in notes)
+    one = replay(workload, made, cluster=cluster)
+    assert one.start.tolist() == replay(workload, made, cluster=cluster, event_by_event=True).start.tolist()
+
+
+def test_jobs_whose_names_are_not_the_machines(tmp_path: Path) -> None:
+    workload, cluster = jobs(random.Random(1))
+    made = as_told(machine())[0]
+    strange = replace(workload, names={**workload.names, "user": ("a", "b", "c", "d")})
+    with pytest.raises(SettingError, match="none of the jobs"):
+        replay(strange, made, cluster=cluster)
+    names = {name: one for name, one in workload.names.items() if name != "partition"}
+    with pytest.raises(SettingError, match="partitions have tiers"):
+        replay(replace(workload, names=names), made, cluster=cluster)
+    assert policy(f"switch:plain=slurm;conf={kept(tmp_path, machine())}").turns == made.turns
+
+
+def test_older_files(tmp_path: Path) -> None:
+    """Priority of a partition is its tier and its factor, and weights are found however they are spelled."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Priority=10\nPartitionName=b Nodes=ALL PriorityTier=7\n"
+        "PriorityType=priority/multifactor\nPriorityWeightFairshare=1000\n"
+    )
+    made = as_told(read_conf(conf))[0]
+    assert made.tiers == {"a": 10, "b": 7}
+    assert made.ranks is not None
+    assert (made.ranks.rules.partitions, made.ranks.rules.weights.turn) == ((10, 1), 1000)
 
 
 def test_moving_priorities() -> None:

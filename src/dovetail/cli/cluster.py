@@ -13,7 +13,7 @@ import typer
 
 from dovetail.cli import screen
 from dovetail.cli.prepare import Json, print_json, say
-from dovetail.errors import SettingError
+from dovetail.errors import DovetailError, SettingError
 
 if TYPE_CHECKING:
     from dovetail.model.cluster import Cluster
@@ -92,7 +92,7 @@ def import_slurm_command(
     policy = f"slurm:conf={settings}"
     try:
         notes += as_told(machine)[1]
-    except SettingError as error:
+    except DovetailError as error:
         policy = ""
         notes.append(f"no replay decides as this Slurm does: {error}")
     strange = unknown_settings(machine)
@@ -108,9 +108,8 @@ def import_slurm_command(
         names = ", ".join(printable(one, 40) for one in strange)
         screen.facts([("not known", f"settings that no Slurm has that this was tried with, kept: {names}")])
     screen.facts(("noted", printable(text, 400)) for text in notes)
-    say(f"wrote {out} and {settings}. Next: dovetail workload import-slurm ... --cluster {out}")
-    if policy:
-        say(f"A replay of that with --policy {policy} decides by these settings.")
+    then = f"; replays with --policy {policy} decide by these settings" if policy else ""
+    say(f"wrote {out} and {settings}. Next: dovetail workload import-slurm ... --cluster {out}{then}")
 
 
 def _facts(machine: Machine, cluster: Cluster) -> dict[str, object]:

@@ -54,9 +54,10 @@ class Accounts:
             self._usage.pass_to(at)
             self._usage.add(self._owner[jobs[ran]], self._workload.size[jobs[ran]], seconds[ran])
         arrive, again = came
-        here = self._open[(arrive[self._open] >= 0) & (arrive[self._open] <= until)]
-        self._seen[self._owner[here]] = True
-        self._seen[self._owner[[job for job, at in again.items() if at <= until]]] = True
+        if self._among:
+            here = self._open[(arrive[self._open] >= 0) & (arrive[self._open] <= until)]
+            self._seen[self._owner[here]] = True
+            self._seen[self._owner[[job for job, at in again.items() if at <= until]]] = True
         over = (start[self._open] >= 0) & (start[self._open] + runtime[self._open] <= until)
         self._open = self._open[~over]
         self._turn = self._standing()

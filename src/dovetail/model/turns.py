@@ -4,7 +4,7 @@ plans."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
@@ -123,7 +123,7 @@ class TreeTurns:
     Everybody in it counts, with jobs or without."""
 
     whole: Tree
-    place: Mapping[tuple[str, str], int]
+    place: Mapping[tuple[str, str], int] = field(hash=False)
     """Where in it who stands, by account and user."""
     half_life_s: int
     every_s: int
@@ -140,6 +140,11 @@ class TreeTurns:
         """SettingError where jobs do not say whose they are."""
         for column in self.known:
             need_owners(workload, column, "shares of accounts and users: ")
+        if self.place and len(workload) and (self.tree(workload)[1] < 0).all():
+            raise SettingError(
+                f"shares of accounts and users: none of the jobs of {workload.name} belongs to anybody who has some;"
+                " a log without its names (--anonymize) does not go with them"
+            )
 
     def fixed(self, workload: Workload) -> None:
         """It changes with what is used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +36,8 @@ _RANKS: Final = 1 << 32
 """More than any priority is."""
 VERSIONS: Final = ("22.05", "24.11")
 FIFO, COLUMN, FACTORS = "fifo", "priority", "multifactor"
+OURS: Final = ("conf", "phase", "order", "version")
+"""Settings that are no parameters of a Slurm's scheduler."""
 _TIMELESS: Final = frozenset((
     "bf_max_time", "bf_yield_interval", "bf_yield_sleep", "bf_continue", "max_sched_time", "batch_sched_delay",
     "sched_min_interval", "defer", "defer_batch",
@@ -45,11 +48,12 @@ _TIMELESS: Final = frozenset((
 def as_told(machine: Machine) -> tuple[Slurm, list[str]]:
     """The policy with the settings of a machine's Slurm; and what of them it does not follow."""
     told = scheduling(machine)
-    notes, known, found = list(told.notes), settings_of(Slurm()), dict[str, Any]()
+    notes, found = list(told.notes), dict[str, Any]()
+    known = {name: one for name, one in settings_of(Slurm()).items() if name not in OURS}
     for key, text in told.parameters.items():
         if key in known:
             kind = known[key][1].kind
-            if text.isdecimal() and kind.allows(int(text)):
+            if re.fullmatch(r"\d{1,9}", text, re.ASCII) and kind.allows(int(text)):
                 found[key] = int(text)
             else:
                 notes.append(f"{key}={printable(text, 20)} {kind.words}: left as it is without")
@@ -64,7 +68,13 @@ def as_told(machine: Machine) -> tuple[Slurm, list[str]]:
     return replace(policy, **found), notes
 
 
-_CONF: Final = Kind(str, "what `dovetail cluster import-slurm` keeps: CLUSTER.slurm.json",
+def _json(path: str) -> str:
+    if not path.endswith(".json"):
+        raise ValueError("must be a file that `dovetail cluster import-slurm` keeps: CLUSTER.slurm.json")
+    return path
+
+
+_CONF: Final = Kind(_json, "what `dovetail cluster import-slurm` keeps: CLUSTER.slurm.json",
                     onto=lambda _, path: as_told(read_kept(Path(path)))[0])  # fmt: skip
 
 
@@ -116,7 +126,8 @@ class Slurm(RulePolicy):
     tiers: Mapping[str, int] = field(default_factory=dict, hash=False)
     ranks: Priorities | None = field(default=None, hash=False)
     name: str = "slurm"
-    tier_of: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
+    tier_of: Mapping[int, int] | None = field(default=None, repr=False, compare=False)
+    """By the number of a partition; None: nobody has said which names these have."""
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
     asking: Asking | None = field(default=None, repr=False, compare=False)
     """What jobs say for their priorities, by job."""
@@ -151,6 +162,8 @@ class Slurm(RulePolicy):
         if not cluster.kinds:
             raise SettingError(f"{self.name} places jobs on nodes: it needs a cluster of them")
         partition = workload.get("partition")
+        if len(set(self.tiers.values())) > 1 and "partition" not in workload.names:
+            raise SettingError(f"{self.name}: partitions have tiers, and {workload.name} does not name those of jobs")
         tier_of = {
             code: self.tiers.get(workload.called("partition", code), 1)
             for code in np.unique(partition).tolist() if code >= 0
@@ -187,7 +200,7 @@ class Slurm(RulePolicy):
     def keys(self, state: State) -> Floats:
         """The highest tier first, in it the highest priority; those with the same as they came."""
         partition = state.columns.get("partition", np.full(len(state.submit), -1))[state.waiting]
-        tiers = np.array([self.tier_of.get(code, 1) for code in partition.tolist()], np.float64)
+        tiers = np.array([(self.tier_of or {}).get(code, 1) for code in partition.tolist()], np.float64)
         found: Floats = -tiers * _RANKS
         if self.order == COLUMN:
             found -= np.clip(state.columns.get("priority", np.zeros(len(state.submit)))[state.waiting], 0, _RANKS - 1)
@@ -217,7 +230,7 @@ class Slurm(RulePolicy):
         if len(state.draws_mw):
             self.refuse("cap")
         self.look_at(state)
-        if self.tiers and not self.tier_of:
+        if len(set(self.tiers.values())) > 1 and self.tier_of is None:
             raise SettingError(f"{self.name}: a state has no names of partitions, so `tiers` says nothing")
         here = np.concatenate([state.waiting, state.running, state.ended])
         asked, cluster = state.requests, state.cluster
@@ -234,7 +247,7 @@ class Slurm(RulePolicy):
 
     def to_compile(self) -> Slurm:
         one = np.zeros((COLUMNS, 1), np.int64)
-        return replace(self, jobs=Jobs(one, one[:1], -1, -1), order=FIFO, ranks=None)
+        return replace(self, jobs=Jobs(one, one[:1], -1, -1), order=FIFO, ranks=None, tiers={})
 
 
 def _possible(asked: Requests, cluster: Cluster) -> Mask:

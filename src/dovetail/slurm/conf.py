@@ -27,7 +27,7 @@ _LINES: Final = ("nodename", "partitionname", "nodeset")
 _SPELLED: Final = (
     "CPUs", "Procs", "Boards", "Sockets", "SocketsPerBoard", "CoresPerSocket", "ThreadsPerCore", "RealMemory",
     "MemSpecLimit", "CoreSpecCount", "CpuSpecList", "Gres", "Weight", "State", "TmpDisk", "NodeAddr", "NodeHostname",
-    "Port", "Reason", "Nodes", "Default", "MaxTime", "DefaultTime", "MinNodes", "MaxNodes", "PriorityTier",
+    "Port", "Reason", "Nodes", "Default", "MaxTime", "DefaultTime", "MinNodes", "MaxNodes", "Priority", "PriorityTier",
     "PriorityJobFactor", "OverSubscribe", "Shared", "AllowAccounts", "AllowGroups", "AllowQos", "DenyAccounts",
     "DenyQos", "QOS", "LLN", "Hidden", "RootOnly", "ReqResv", "PreemptMode", "GraceTime", "MaxCPUsPerNode",
     "MaxMemPerNode", "MaxMemPerCPU", "DefMemPerNode", "DefMemPerCPU", "ExclusiveUser", "ExclusiveTopo", "Alternate",
@@ -117,7 +117,11 @@ def _shown(name: str) -> str:
 
 @cache
 def _by_low() -> dict[str, str]:
-    return {key.lower(): key for key in (*known_settings(), *_SPELLED)} | {"feature": "Feature", "features": "Feature"}
+    # Some versions spell a key otherwise: of these the first counts, by the alphabet.
+    return {key.lower(): key for key in (*sorted(known_settings(), reverse=True), *_SPELLED)} | {
+        "feature": "Feature",
+        "features": "Feature",
+    }
 
 
 def _spelled(key: str) -> str:

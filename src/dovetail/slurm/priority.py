@@ -37,6 +37,7 @@ _KNOWN: Final = (
 )  # fmt: skip
 _FIRST: Final = ("cpu", "mem", "energy", "node", "billing", "fs/disk", "vmem", "pages")
 """Resources that every Slurm has, in its order."""
+_MOST_WEIGHT: Final = 1e12
 _NO_END: Final = 1 << 32
 """What Slurm takes for a time without an end, in seconds and in minutes."""
 _FAIR_WITHOUT_A_NUMBER: Final = "parent"
@@ -149,13 +150,15 @@ def _priorities(machine: Machine) -> Priorities:
     notes += [f"PriorityFlags={flag} is not followed" for flag in _NOT_YET if flag in flags]
     notes += [f"PriorityFlags={printable(flag, 40)} is not known" for flag in sorted(flags - set(_KNOWN))]
     members, tree, own = _members(machine, notes)
+    if number(_WEIGHTS["turn"]) and not any(tree.user):
+        notes.append("no users are known (sacctmgr): whose turn it is adds nothing to any priority")
     weights = Weights(**{name: number(key) for name, key in _WEIGHTS.items()}, resources=_of_resources(machine))
     rules = Multifactor(
         weights, sum(_cores(node) for node in machine.nodes.values()), len(machine.nodes),
         max(seconds("PriorityMaxAge", 7 * 86_400), 1),
         SMALL if config.get("PriorityFavorSmall", "").upper() in ("YES", "UP", "TRUE", "1") else LARGE,
         "SMALL_RELATIVE_TO_TIME" in flags,
-        tuple(_count(one, "PriorityJobFactor", "Priority", otherwise=1) for one in machine.partitions.values()),
+        tuple(_count(one, "Priority", "PriorityJobFactor", otherwise=1) for one in machine.partitions.values()),
         tuple(_count(one, "Priority") for one in machine.qos), own,
         tuple(_has(machine, name) for name in machine.partitions), frozenset(as_they_are),
     )  # fmt: skip
@@ -202,7 +205,7 @@ def _of_resources(machine: Machine) -> dict[str, float]:
     pairs = [] if text in NOTHING else [one.partition("=") for one in text.split(",")]
     try:
         given = {name.strip().lower(): float(weight) for name, _, weight in pairs}
-        if not all(map(isfinite, given.values())):
+        if not all(isfinite(weight) and abs(weight) <= _MOST_WEIGHT for weight in given.values()):
             raise ValueError(text)
     except ValueError as error:
         rule = f"PriorityWeightTRES={printable(text, 60)} is no list such as CPU=1000,Mem=2000"

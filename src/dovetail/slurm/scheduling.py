@@ -14,8 +14,10 @@ from dovetail.io.streams import regular_file
 from dovetail.slurm import priority
 from dovetail.slurm.machine import NOTHING, Machine, Texts
 from dovetail.slurm.priority import Priorities
+from dovetail.units import printable
 
 BACKFILL: Final = "sched/backfill"
+MOST_TIER: Final = 65_533
 MOST_BYTES: Final = 1 << 28
 """Of a file that keeps a machine."""
 _DIFFERENT: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -54,15 +56,12 @@ def scheduling(machine: Machine) -> Scheduling:
     config, notes = machine.config, list[str]()
     kind = config.get("SchedulerType", "")
     if kind not in (*NOTHING, BACKFILL):
-        raise SettingError(f"{machine.path}: SchedulerType={kind}: only {BACKFILL} is followed")
+        raise SettingError(f"{machine.path}: SchedulerType={printable(kind, 40)}: only {BACKFILL} is followed")
     ranks = None
     if config.get("PriorityType", "") == priority.KIND:
         ranks = priority.priorities(machine)
         notes += ranks.notes
-    try:
-        tiers = {name: int(one.get("PriorityTier", "1")) for name, one in machine.partitions.items()}
-    except ValueError as error:
-        raise InputError(machine.path, 0, f"PriorityTier: {error}") from error
+    tiers = {name: _tier(machine, one) for name, one in machine.partitions.items()}
     notes += [
         f"{key}={config[key]} is not followed"
         for key, changes in _DIFFERENT.items()
@@ -76,10 +75,19 @@ def scheduling(machine: Machine) -> Scheduling:
     return Scheduling(_version(machine.version), _parameters(config), tiers, ranks, tuple(notes))
 
 
+def _tier(machine: Machine, partition: Texts) -> int:
+    """PriorityTier; Priority sets it, too, where an older file has that."""
+    text = partition.get("Priority") or partition.get("PriorityTier") or "1"
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII) or int(text) > MOST_TIER:
+        raise InputError(machine.path, 0, f"PriorityTier={printable(text, 40)}: a number from 0 to {MOST_TIER:,}")
+    return int(text)
+
+
 def _parameters(config: Texts) -> dict[str, str]:
+    """SchedulerParameters; of what is named twice the first counts."""
     text = config.get("SchedulerParameters", "")
     pairs = [] if text in NOTHING else [one.partition("=") for one in text.split(",")]
-    return {key.strip().lower(): value.strip() for key, _, value in pairs if key.strip()}
+    return {key.strip().lower(): value.strip() for key, _, value in reversed(pairs) if key.strip()}
 
 
 def _version(text: str) -> tuple[int, int] | None:
@@ -97,6 +105,9 @@ def read_kept(path: Path) -> Machine:
         told = json.loads(data)
         nodes, partitions = (_records(told, name, key) for name, key in _KEYS)
         lists: dict[str, Any] = {name: tuple(map(_texts, told.get(name, []))) for name in _LISTS}
+        for name, keys in _LISTS.items():
+            for record in lists[name]:
+                _ = [record[key] for key in keys]  # whoever reads them finds these
         return Machine(str(path), nodes, partitions, _texts(told["config"]), **lists)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         rule = "it is not what `dovetail cluster import-slurm` keeps (CLUSTER.slurm.json)"
@@ -104,7 +115,9 @@ def read_kept(path: Path) -> Machine:
 
 
 _KEYS: Final = (("nodes", "NodeName"), ("partitions", "PartitionName"))
-_LISTS: Final = ("reservations", "events", "qos", "associations")
+_LISTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "reservations": (), "events": (), "qos": ("Name",), "associations": ("Account", "User", "ParentName", "Fairshare"),
+}  # fmt: skip
 
 
 def _records(told: Mapping[str, Any], name: str, key: str) -> dict[str, Texts]:

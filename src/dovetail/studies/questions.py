@@ -17,7 +17,8 @@ from dovetail.errors import SettingError
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of, unknown
-from dovetail.policies.slurm import FACTORS, Slurm
+from dovetail.policies.slurm import FACTORS, OURS, Slurm
+from dovetail.slurm.scheduling import MOST_TIER
 from dovetail.units import MOST_SECONDS, duration, parse_duration, printable
 from dovetail.workloads.scenarios import scale_load
 
@@ -102,8 +103,8 @@ def _changed(site: Site, text: str) -> Site:
         except ValueError as error:
             raise SettingError(f"{printable(text)}: {error}") from error
     known = settings_of(site.policy)
-    if name not in known or name in ("conf", "phase", "order", "version"):
-        choices = [*(one for one in known if one not in ("conf", "phase", "order", "version")), *_KINDS, *_CANNOT]
+    if name not in known or name in OURS:
+        choices = [*(one for one in known if one not in OURS), *_KINDS, *_CANNOT]
         raise SettingError(f"{printable(text)}: {unknown('setting', printable(name, 40), choices)}")
     if how != "=" or of:
         raise SettingError(f"{printable(text)}: write {name}={known[name][1].kind.words.removeprefix('must be ')}")
@@ -131,8 +132,8 @@ def _weight(site: Site, of: str, how: str, value: str) -> Site:
 def _tier(site: Site, of: str, how: str, value: str) -> Site:
     """PriorityTier of a partition."""
     _partition(site, of)
-    if not re.fullmatch(r"\d{1,5}", value, re.ASCII) or int(value) > 65_533:
-        raise ValueError("a tier is a whole number from 0 to 65,533")
+    if not re.fullmatch(r"\d{1,9}", value, re.ASCII) or int(value) > MOST_TIER:
+        raise ValueError(f"a tier is a whole number from 0 to {MOST_TIER:,}")
     return replace(site, policy=replace(site.policy, tiers={**site.policy.tiers, of: int(value)}))
 
 
