@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
-from benchmarks.fidelity.collect import collect, started
+from benchmarks.fidelity.collect import NODES, collect, keep_history, started
 from benchmarks.fidelity.digest import read
 from benchmarks.fidelity.free import free
 from benchmarks.fidelity.priorities import ranked
@@ -89,6 +89,9 @@ def main() -> None:
     one.add_argument("--jobs", type=int, default=0, help="calls of sbatch; 0: those of the workload")
     one.add_argument("--seed", type=int, default=1)
     one.add_argument("--quiet", action="store_true", help="the log tells of no cycles")
+    one.add_argument("--nodes", type=int, default=NODES)
+    one.add_argument("--parameters", default="", help="SchedulerParameters beside those of all runs")
+    one.add_argument("--history", type=Path, help="a folder for what import-slurm reads of the run")
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
     other.add_argument("--differ", type=int, default=0)
@@ -109,9 +112,14 @@ def main() -> None:
         return
     root = ROOTS / SUITES[given.version] if SUITES[given.version] else None
     folder = Path(f"/tmp/fidelity-{os.getpid()}")  # noqa: S108
-    slurm = started(folder, given.version, given.speed, root, given.workload, given.quiet)
+    slurm = started(
+        folder, given.version, given.speed, root, given.workload, given.quiet, given.nodes, given.parameters
+    )  # fmt: skip
     try:
-        collect(slurm, given.workload, given.jobs, given.seed).write(given.out)
+        digest = collect(slurm, given.workload, given.jobs, given.seed)
+        digest.write(given.out)
+        if given.history:
+            keep_history(slurm, given.history, int(min(at for at, *_ in digest.events)) - 60)
     finally:
         slurm.wipe()
 

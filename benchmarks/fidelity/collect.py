@@ -13,11 +13,15 @@ from benchmarks.fidelity.digest import OF_ARRAY, Digest, had_of, of_log, reserva
 from benchmarks.fidelity.workloads import KINDS, USERS, Submission
 from tests.slurm.real import RealSlurm
 
-from dovetail.slurm import words
+from dovetail.slurm import sacct, scontrol, words
 from dovetail.slurm.conf import read_conf
 from dovetail.slurm.machine import of_lines
+from dovetail.slurm.programs import ENVIRONMENT
+from dovetail.slurm.records import FIELDS
 
 NODES = 64
+NOT_IN_OLDER = ("Restarts", "Licenses", "Exclusive")
+"""Fields of sacct that 22.05 refuses."""
 PARAMETERS = (
     "bf_interval=30,bf_max_time=600,bf_yield_interval=10000000,bf_continue,max_sched_time=30,sched_min_interval=2000000"
 )
@@ -97,8 +101,25 @@ def _watch(slurm: RealSlurm, digest: Digest, stop: threading.Event) -> None:
         stop.wait(0.3)
 
 
-def started(folder: Path, version: str, speed: int, root: Path | None, workload: str, quiet: bool = False) -> RealSlurm:
-    """A cluster for it. `quiet`: its log tells of no cycles, which then take less time."""
+def started(
+    folder: Path, version: str, speed: int, root: Path | None, workload: str, quiet: bool = False,
+    nodes: int = NODES, parameters: str = "",
+) -> RealSlurm:  # fmt: skip
+    """A cluster for it. `quiet`: its log tells of no cycles, which then take less time. `parameters`: more of them."""
     extra = "\n".join((*EXTRA, *([] if quiet else TOLD), *KINDS[workload].extra))
-    slurm = RealSlurm(version, str(folder), root, speed=speed, extra=extra, parameters=PARAMETERS)
-    return slurm.start(NODES)
+    given = ",".join(filter(None, (PARAMETERS, parameters)))
+    slurm = RealSlurm(version, str(folder), root, speed=speed, extra=extra, parameters=given)
+    return slurm.start(nodes)
+
+
+def keep_history(slurm: RealSlurm, folder: Path, begin: int) -> None:
+    """What `import-slurm` reads: of the machine, and of all jobs since an instant."""
+    (folder / "machine").mkdir(parents=True)
+    environment = ["env", *(f"{name}={value}" for name, value in ENVIRONMENT.items())]
+    for name, call in scontrol.CALLS.items():
+        (folder / "machine" / f"{name}.txt").write_text(slurm.run(*environment, *call))
+    known = tuple(name for name in FIELDS if name not in NOT_IN_OLDER)
+    about = sacct.About(known, slurm.version, False, False, begin)
+    until = int(slurm.run("date", "+%s")) + 60
+    call = sacct.command(about, begin, until, sacct.token())
+    (folder / "dump.txt").write_text(slurm.run(*environment, *call))

@@ -213,7 +213,7 @@ def disagreement(seed: int) -> list[str]:
     found = SlowReplay(case).run()
     watched = (
         Watched(**{one.name: getattr(case.policy, one.name) for one in fields(Slurm) if one.init})
-        if seed % 10 == 0
+        if seed % 20 == 0
         else None
     )
     made = replay(case.workload, watched or case.policy, cluster=case.cluster, event_by_event=watched is not None)

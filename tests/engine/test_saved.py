@@ -24,7 +24,7 @@ from dovetail.engine import saved
 from dovetail.engine.replay import replay
 from dovetail.errors import InputError, SettingError
 from dovetail.metrics import summarize
-from dovetail.model.cluster import Cluster
+from dovetail.model.cluster import Cluster, PowerCap
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
@@ -169,13 +169,15 @@ def test_another_replay_has_another_file(tmp_path: Path) -> None:
     wide = Cluster(32)
     asked: list[tuple[str, dict[str, Any]]] = [
         ("easy", {}), ("list-sjf", {}), ("easy", {"seed": 1}), ("easy", {"cluster": wide}), ("easy", {"every_s": 60}),
-        ("easy", {"cluster": replace(wide, licences=(("a", 1),))}), ("easy", {"estimate": "runtime"}),
+        ("easy", {"cluster": replace(wide, cap=PowerCap(10**12))}), ("easy", {"estimate": "runtime"}),
         ("easy", {"estimate": Recent(jobs=1)}), ("easy", {"estimate": Recent(jobs=50)}),
         ("easy", {"estimate": "recent:correct=double"}), ("thrift", {"site": one}), ("thrift", {"site": other}),
         ("plan-af", {}), ("plan-af:decodes=9", {}),
     ]  # fmt: skip
     names = [name_of(tmp_path, log, chosen, **how) for chosen, how in asked]
     assert len(set(names)) == len(names)
+    same = name_of(tmp_path, log, "easy", cluster=replace(wide, licences=(("a", 1),)))  # no job holds one
+    assert same == name_of(tmp_path, log, "easy", cluster=wide)
     assert name_of(tmp_path, log, "easy") == names[0]
     with patch.object(saved, "_code", lambda: b"other code"):
         assert name_of(tmp_path, log, "easy") != names[0]

@@ -234,7 +234,7 @@ def checked(
 def made_ready(cluster: Cluster, workload: Workload, policy: Policy) -> Cluster:
     """The cluster with all that the policy asks of it, and without licences if no job holds one. A policy that cannot
     run on nodes, under a power cap or with licences is refused there."""
-    if not any((workload.get(f"{LICENCE}{name}") > 0).any() for name, _ in cluster.licences):
+    if cluster.licences and not any((workload.get(f"{LICENCE}{name}") > 0).any() for name, _ in cluster.licences):
         cluster = replace(cluster, licences=())
     for there, circumstance in ((cluster.cap, "cap"), (cluster.licences, "licences")):
         if there:
