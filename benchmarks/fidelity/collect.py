@@ -113,7 +113,9 @@ def started(
 
 
 def keep_history(slurm: RealSlurm, folder: Path, begin: int) -> None:
-    """What `import-slurm` reads: of the machine, and of all jobs since an instant."""
+    """What `import-slurm` reads: of the machine, and of all jobs since an instant, when all have ended."""
+    while slurm.run("squeue", "-h", "-o", "%i").split():
+        time.sleep(2)
     (folder / "machine").mkdir(parents=True)
     environment = ["env", *(f"{name}={value}" for name, value in ENVIRONMENT.items())]
     for name, call in scontrol.CALLS.items():

@@ -68,6 +68,9 @@ def test_a_history_that_is_not_what_is_replayed() -> None:
     assert seen.far
     assert seen.within_hour == 0
     assert trust(site(recorded=None), today) is None
+    near = trust(site(recorded=59), *waits(alternatives(site(), []), engine("local", 1, Path()), phases=2))
+    assert near is not None
+    assert not near.far
 
 
 def test_a_change_is_more_than_chance() -> None:

@@ -29,8 +29,8 @@ TODAY: Final = "today"
 CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
 MIDDLE: Final = (0.025, 0.975)
 """What an interval holds of the pairs of phases."""
-FAR: Final = 0.25
-"""A replay whose mean wait is off by more than this part of the recorded one is warned of."""
+FAR, FAR_S = 0.25, 60
+"""A replay whose mean wait is off by more than this part of the recorded one, and by more seconds, is warned of."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Trust:
     @property
     def far(self) -> bool:
         """Whether the replay is so far from what happened that an answer says little."""
-        return abs(self.replayed_s - self.recorded_s) > FAR * max(self.recorded_s, 1)
+        return abs(self.replayed_s - self.recorded_s) > max(FAR * self.recorded_s, FAR_S)
 
 
 def alternatives(site: Site, questions: Iterable[str]) -> list[Alternative]:
