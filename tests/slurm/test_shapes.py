@@ -65,6 +65,16 @@ def test_who_was_given_all_of_its_nodes_asked_for_whole_nodes(tmp_path: Path) ->
     assert shape(read(tmp_path, part, nodes=cluster())) == (1, 16, -1, 0)
 
 
+def test_parts_have_nodes_of_their_own_where_so_many_were_asked_for(tmp_path: Path) -> None:
+    apart = job(1, "cpu=16,mem=16000M,node=2", "cpu=16,mem=16000M,node=2", "c[1-2]")
+    spread = job(2, "cpu=16,mem=16000M,node=1", "cpu=16,mem=16000M,node=2", "c[1-2]")
+    one = job(3, "cpu=8,mem=8000M,node=1", "cpu=8,mem=8000M,node=1", "c1")
+    whole = job(4, "cpu=2,mem=2000M,node=2", "cpu=32,mem=32000M,node=2", "c[1-2]")
+    log = read(tmp_path, apart, spread, one, whole, nodes=cluster())
+    assert log["per_node"].tolist() == [1, -1, -1, -1]
+    assert log["units"].tolist()[:1] == [2]
+
+
 def test_a_submit_line_tells_of_whole_nodes_and_of_their_number(tmp_path: Path) -> None:
     whole = job(1, "cpu=8,mem=8000M,node=2", "cpu=32,node=2", "c[1-2]", line="sbatch --exclusive -n8 run.sh")
     assert shape(read(tmp_path, whole)) == (2, 4, 1, 1)

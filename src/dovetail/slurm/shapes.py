@@ -40,7 +40,8 @@ class Hints:
 def shapes(asked: Amounts, given: Amounts, has: Mask, cores: Ints, hints: Hints) -> dict[str, Column]:
     """The columns that say so. `has`: who was given anything; `cores`: of each job, as well as it is known.
 
-    On one node that is all. On several it is an even part where that divides, else single cores that may run anywhere;
+    On one node that is all. On several it is an even part where that divides, on a node of its own where so many nodes
+    were asked for, else single cores that may run anywhere;
     with GPUs, which go by the node, parts with the rest of the cores left out. Who was given all cores of its nodes,
     and asked for fewer, asked for whole nodes.
     """
@@ -68,6 +69,9 @@ def shapes(asked: Amounts, given: Amounts, has: Mask, cores: Ints, hints: Hints)
         found["unit_memory_mb"] = np.minimum(-(-memory // units // 1024), MOST_PROCESSORS)
     if (devices > 0).any():
         found["unit_gpus"] = np.minimum(-(-devices // units), MOST_PROCESSORS)
+    apart = by_node & ~whole & (asked.nodes > 1) & (asked.nodes == nodes)
+    if apart.any():
+        found["per_node"] = np.where(apart, 1, -1)
     if whole.any():
         found["exclusive"] = np.where(whole, 1, -1)
     one = (nodes == 1) & ~(found_whole & ~hints.whole)
