@@ -17,11 +17,9 @@ from dovetail.slurm import sacct, scontrol, words
 from dovetail.slurm.conf import read_conf
 from dovetail.slurm.machine import of_lines
 from dovetail.slurm.programs import ENVIRONMENT
-from dovetail.slurm.records import FIELDS
+from dovetail.slurm.records import FIELDS, NOT_IN_OLDER
 
 NODES = 64
-NOT_IN_OLDER = ("Restarts", "Licenses", "Exclusive")
-"""Fields of sacct that 22.05 refuses."""
 PARAMETERS = (
     "bf_interval=30,bf_max_time=600,bf_yield_interval=10000000,bf_continue,max_sched_time=30,sched_min_interval=2000000"
 )

@@ -101,13 +101,13 @@ def _print_command(since: str, until: str, submit_lines: bool) -> None:
     """The line for a shell that prints a dump."""
     from dovetail.slurm import sacct
     from dovetail.slurm.programs import SlurmError, shell_line
-    from dovetail.slurm.records import FIELDS
+    from dovetail.slurm.records import FIELDS, NOT_IN_OLDER
 
     begin, end = instant("--from", since or "2026-01-01"), instant("--to", until) if until else int(time.time())
     try:
         about = sacct.about_sacct(begin, submit_lines)
     except SlurmError:  # on another machine than Slurm's: fields that every version has
-        there = tuple(name for name in FIELDS if name not in ("Restarts", "Licenses", "Exclusive"))
+        there = tuple(name for name in FIELDS if name not in NOT_IN_OLDER)
         there += sacct.FREE_TEXTS if submit_lines else ()
         about = sacct.About(there, "unknown", False, submit_lines, begin)
         say("no sacct here: the line leaves out fields that older versions refuse")

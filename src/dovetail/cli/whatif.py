@@ -12,7 +12,7 @@ from dovetail.cli import prepare, screen
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from dovetail.studies.whatif import Change, Trust, Waits
+    from dovetail.studies.whatif import Answer, Change, Trust
 
 
 def whatif_command(
@@ -43,7 +43,7 @@ def whatif_command(
     First comes whether today's settings, replayed, are what happened. A change is told only where it is larger than
     what the chance of when cycles begin makes by itself.
     """
-    from dovetail.engine.replay import warm
+    from dovetail.io.clusters import cluster_named
     from dovetail.policies.registry import policy as policy_named
     from dovetail.policies.slurm import as_told
     from dovetail.slurm.scheduling import read_kept
@@ -56,9 +56,7 @@ def whatif_command(
     told = cluster.with_name(f"{cluster.stem}.slurm.json")
     if not told.is_file():
         raise SettingError(f"{told} is not there: `dovetail cluster import-slurm ... --out {cluster}` writes both")
-    nodes = prepare.nodes_named(str(cluster))
-    if nodes is None:
-        raise SettingError("what if: the nodes of the site are not known")
+    nodes = cluster_named(str(cluster))
     workload = prepare.load(history, filters, None, overrun, 0, None, nodes)
     prepare.need_jobs(workload)
     policy, notes = as_told(read_kept(told))
@@ -67,34 +65,31 @@ def whatif_command(
     asked += [whatif.Alternative(name, site, policy_named(name)) for name in policies or ()]
     for one in asked:
         prepare.make_ready(one.site.workload, [one.policy or one.site.policy], one.site.cluster)
-        warm(one.policy or one.site.policy, nodes=True)
     with prepare.counted("what if", len(asked) * phases, "replays", not as_json) as tell:
         found = whatif.waits(asked, engine(on, workers, Path()), phases, tell)
     today, *others = found
     trust = whatif.trust(site, today)
-    parts = whatif.groups(site)
+    answers = [whatif.answer(site, today, one) for one in others]
     if as_json:
         prepare.print_json({
             "history": workload.name, "jobs": len(workload), "phases": phases,
             "trust": None if trust is None else asdict(trust) | {"far": trust.far},
             "not_followed": notes, "remarks": site.short_sighted,
             "today": {"mean_wait_s": float(today.means().mean()), "busy": float(today.busy.mean())},
-            "answers": [_told(today, one, parts) for one in others],
+            "answers": [_told(one) for one in answers],
         })  # fmt: skip
         return
     _say_trust(trust, notes, site.short_sighted)
-    _table(today, others, wide)
-    for other in others:
-        _say(today, other, parts)
+    _table([whatif.Answer(today, whatif.change(today, today), {}), *answers], wide)
+    for made in answers:
+        _say(made)
 
 
-def _told(today: Waits, one: Waits, parts: Any) -> dict[str, Any]:
-    from dovetail.studies.whatif import change
-
-    made = change(today, one)
-    by_part = {name: asdict(change(today, one, jobs)) for name, jobs in parts.items() if jobs.any()}
-    busy = float(one.busy.mean())
-    return {"asked": one.name, **asdict(made), "told": made.told, "busy": busy, "groups": by_part, "notes": one.notes}
+def _told(one: Answer) -> dict[str, Any]:
+    by_group = {name: asdict(made) for name, made in one.groups.items()}
+    its, made = one.waits, one.all
+    return {"asked": its.name, **asdict(made), "told": made.told, "busy": float(its.busy.mean()), "groups": by_group,
+            "notes": its.notes}  # fmt: skip
 
 
 def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...]) -> None:
@@ -125,43 +120,40 @@ def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...]) ->
     screen.tell("Users who would have submitted otherwise are not modelled.")
 
 
-def _table(today: Waits, others: list[Waits], wide: bool) -> None:
+def _table(rows: list[Answer], wide: bool) -> None:
+    """Today's settings first."""
     from rich.markup import escape
 
-    from dovetail.studies.whatif import change
     from dovetail.units import printable
 
-    made = [change(today, one) for one in (today, *others)]
-    names = [escape(printable(one.name, 60)) for one in (today, *others)]
+    made = [one.all for one in rows]
+    names = [escape(printable(one.waits.name, 60)) for one in rows]
     screen.print_table(
         [("what if", names)],
         [
             screen.Column("mean wait\n(s)", [f"{one.then_s:,.0f}" for one in made]),
             screen.Column("change\n(s)", ["", *(f"{one.then_s - one.today_s:+,.0f}" for one in made[1:])]),
             screen.Column("by chance\n(s)", [f"{one.low_s:+,.0f} to {one.high_s:+,.0f}" for one in made], 1),
-            screen.Column("cores in\nuse (%)", [f"{100 * one.busy.mean():.1f}" for one in (today, *others)], 2),
+            screen.Column("cores in\nuse (%)", [f"{100 * one.waits.busy.mean():.1f}" for one in rows], 2),
         ],
         "By chance: 95 % of all pairs of a replay of today and one of the change.",
         wide=wide,
     )
 
 
-def _say(today: Waits, one: Waits, parts: Any) -> None:
-    from dovetail.studies.whatif import change
+def _say(one: Answer) -> None:
     from dovetail.units import duration, printable
 
-    made = change(today, one)
-    name = printable(one.name, 60)
+    made, name = one.all, printable(one.waits.name, 60)
     if not made.told:
         screen.tell(f"{name}: no difference that chance alone does not make.")
     else:
         word = "shorter" if made.then_s < made.today_s else "longer"
         screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")
-    by_part = {part: change(today, one, jobs) for part, jobs in parts.items() if jobs.any()}
-    gain = [_part(part, some) for part, some in by_part.items() if some.told]
+    gain = [_part(part, some) for part, some in one.groups.items() if some.told]
     if gain:
         screen.tell(f"Who would notice: {'; '.join(gain)}.", "  ", "  ")
-    for note in one.notes:
+    for note in one.waits.notes:
         screen.tell(note, "  ", "  ")
 
 

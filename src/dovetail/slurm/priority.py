@@ -22,7 +22,7 @@ from dovetail.slurm.multifactor import LARGE, SMALL, Asking, Multifactor, Weight
 from dovetail.units import printable
 
 KIND: Final = "priority/multifactor"
-_WEIGHTS: Final = {
+WEIGHTS: Final = {
     "age": "PriorityWeightAge", "account": "PriorityWeightAssoc", "turn": "PriorityWeightFairShare",
     "size": "PriorityWeightJobSize", "partition": "PriorityWeightPartition", "qos": "PriorityWeightQOS",
 }  # fmt: skip
@@ -150,9 +150,9 @@ def _priorities(machine: Machine) -> Priorities:
     notes += [f"PriorityFlags={flag} is not followed" for flag in _NOT_YET if flag in flags]
     notes += [f"PriorityFlags={printable(flag, 40)} is not known" for flag in sorted(flags - set(_KNOWN))]
     members, tree, own = _members(machine, notes)
-    if number(_WEIGHTS["turn"]) and not any(tree.user):
+    if number(WEIGHTS["turn"]) and not any(tree.user):
         notes.append("no users are known (sacctmgr): whose turn it is adds nothing to any priority")
-    weights = Weights(**{name: number(key) for name, key in _WEIGHTS.items()}, resources=_of_resources(machine))
+    weights = Weights(**{name: number(key) for name, key in WEIGHTS.items()}, resources=_of_resources(machine))
     rules = Multifactor(
         weights, sum(_cores(node) for node in machine.nodes.values()), len(machine.nodes),
         max(seconds("PriorityMaxAge", 7 * 86_400), 1),

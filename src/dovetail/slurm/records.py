@@ -28,6 +28,8 @@ FIELDS: Final = (
     "Constraints", "Reason", "Flags", "Restarts", "Licenses", "Exclusive", "Cluster", "JobName",
 )  # fmt: skip
 """What is asked for, as far as a version has it; the name last, since it may hold anything."""
+NOT_IN_OLDER: Final = ("Restarts", "Licenses", "Exclusive")
+"""Those that not every version has that is read."""
 FREE: Final = (
     "JobName", "SubmitLine", "Comment", "AdminComment", "SystemComment", "WorkDir", "Reason", "Constraints", "Extra",
     "StdErr", "StdIn", "StdOut", "Container", "WCKey", "Licenses",

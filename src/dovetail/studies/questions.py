@@ -18,13 +18,12 @@ from dovetail.model.cluster import PARTITION, Cluster, NodeKind
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of, unknown
 from dovetail.policies.slurm import FACTORS, OURS, Slurm
+from dovetail.slurm import priority
 from dovetail.slurm.scheduling import MOST_TIER
 from dovetail.units import MOST_SECONDS, duration, parse_duration, printable
 from dovetail.workloads.scenarios import scale_load
 
-WEIGHTS: Final = {
-    "age": "age", "assoc": "account", "fairshare": "turn", "jobsize": "size", "partition": "partition", "qos": "qos",
-}  # fmt: skip
+WEIGHTS: Final = {key.removeprefix("PriorityWeight").lower(): factor for factor, key in priority.WEIGHTS.items()}
 """PriorityWeight..., in small letters, and the factor that it is of."""
 MOST_WEIGHT: Final = 10**9
 MOST_FACTOR: Final = 100.0

@@ -22,13 +22,13 @@ from dovetail.policies.base import Policy
 from dovetail.policies.slurm import Slurm
 from dovetail.studies.executors import Engine
 from dovetail.studies.questions import Site
-from dovetail.units import DAY_S
 
 PHASES: Final = 20
 TODAY: Final = "today"
 CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
 MIDDLE: Final = (0.025, 0.975)
 """What an interval holds of the pairs of phases."""
+NEAR_S: Final = 3600
 FAR, FAR_S = 0.25, 60
 """A replay whose mean wait is off by more than this part of the recorded one, and by more seconds, is warned of."""
 
@@ -76,6 +76,16 @@ class Change:
     def told(self) -> bool:
         """Whether it is more than the phases alone make."""
         return self.low_s > 0 or self.high_s < 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What becomes of waits under one alternative."""
+
+    waits: Waits
+    all: Change
+    groups: Mapping[str, Change]
+    """By partition and by size."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +176,12 @@ def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
     return Change(float(before.mean()), float(after.mean()), float(low), float(high))
 
 
+def answer(site: Site, today: Waits, then: Waits) -> Answer:
+    """Of all jobs of a site, and of each of its groups."""
+    by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items() if jobs.any()}
+    return Answer(then, change(today, then), by_group)
+
+
 def trust(site: Site, today: Waits) -> Trust | None:
     """What happened beside the replay; None where the log does not say when its jobs started."""
     workload = site.workload
@@ -179,7 +195,7 @@ def trust(site: Site, today: Waits) -> Trust | None:
         return None
     ours = np.nanmean(today.seconds, axis=0)
     means = today.means(both)
-    near = np.abs(today.seconds[:, both] - happened[both]) <= DAY_S // 24
+    near = np.abs(today.seconds[:, both] - happened[both]) <= NEAR_S
     return Trust(
         int(both.sum()), float(happened[both].mean()), float(means.mean()), float(means.min()), float(means.max()),
         float(near.mean()), _busy(workload, start, site.cluster.processors), float(today.busy.mean()),
