@@ -133,8 +133,6 @@ class Space(NamedTuple):
     seen: Ints
     now_has: Ints
     """By slot and node: HAS as it is now."""
-    then_has: Ints
-    """HAS after the ends that the slot knows."""
     last_change: Ints
     """By slot and node: its last change that is known; -1: none."""
     first_change: Ints
@@ -170,7 +168,7 @@ class Space(NamedTuple):
         return self._replace(
             sets=sets, nodes=rows, free=np.zeros(((1 + SLOTS) * nodes, width), np.int64), kinds=_kinds(cap),
             seen=np.zeros((SEEN_ROWS, SLOTS), np.int64), now_has=np.zeros((SLOTS, nodes), np.int64),
-            then_has=np.zeros((SLOTS, nodes), np.int64), last_change=np.zeros((SLOTS, nodes), np.int64),
+            last_change=np.zeros((SLOTS, nodes), np.int64),
             first_change=np.zeros((SLOTS, 2 * room + 3), np.int64),
             changes=np.zeros((CHANGE_ROWS * SLOTS, most + 1), np.int64),
             words=np.zeros((WORD_ROWS, wide), np.int64), spans=np.zeros((SPAN_ROWS, spans), np.int64),
@@ -215,7 +213,7 @@ def bits_of(rows: Any) -> Ints:
 
 
 _NO = np.zeros((0, 1), np.int64)
-NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 14)
+NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 13)
 
 
 class SlurmRule(NamedTuple):
@@ -361,21 +359,29 @@ def _lowest(word: int) -> int:
 
 
 @inner
-def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
-    """What a job could use of each node of ALLOWED, with what is free now: HAS, and in all. These nodes are listed."""
-    space = rule.space
-    nodes, info, words = space.nodes, space.info, space.words
-    info[MANY] = info[TOTAL] = info[LISTED] = ZERO
+def _list(nodes: Ints, info: Ints, words: Ints) -> None:
+    """Make LIST the nodes of ALLOWED, in order."""
+    info[LISTED] = ZERO
     for w in range(words.shape[1]):
         word = words[ALLOWED, w]
         while word != 0:
-            node = w * BITS + _lowest(word)
+            nodes[LIST, info[LISTED]] = w * BITS + _lowest(word)
             word &= word - 1
-            nodes[LIST, info[LISTED]] = node
             info[LISTED] += 1
-            nodes[HAS, node] = _room(rule, cap, job, node, ZERO, by_tasks)
-            info[MANY] += nodes[HAS, node] > 0
-            info[TOTAL] += nodes[HAS, node]
+
+
+@inner
+def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
+    """What a job could use of each node of ALLOWED, with what is free now: HAS, and in all. These nodes are listed."""
+    space = rule.space
+    nodes, info = space.nodes, space.info
+    _list(nodes, info, space.words)
+    info[MANY] = info[TOTAL] = ZERO
+    for i in range(info[LISTED]):
+        node = nodes[LIST, i]
+        nodes[HAS, node] = _room(rule, cap, job, node, ZERO, by_tasks)
+        info[MANY] += nodes[HAS, node] > 0
+        info[TOTAL] += nodes[HAS, node]
 
 
 @inner
@@ -522,8 +528,7 @@ def _begin(rule: SlurmRule, cap: Any, job: int, slot: int, kind: int, by_tasks: 
     which, base = cap.rows[WILL_DO, job], (1 + slot) * nodes
     for node in range(nodes):
         has = _room(rule, cap, job, node, ZERO, by_tasks) if _in(space.sets, which, node) else ZERO
-        space.now_has[slot, node] = space.then_has[slot, node] = has
-        space.last_change[slot, node] = NONE
+        space.now_has[slot, node], space.last_change[slot, node] = has, NONE
         for w in range(cap.capacity.shape[1]):
             space.free[base + node, w] = space.free[node, w]
 
@@ -540,12 +545,13 @@ def _see(rule: SlurmRule, cap: Any, job: int, slot: int, by_tasks: bool) -> None
             continue
         for w in range(cap.capacity.shape[1]):
             space.free[base + node, w] += space.pairs[1 + w, pair]
-        before, has = space.then_has[slot, node], _room(rule, cap, job, node, base, by_tasks)
-        space.changes[rows + CHANGED, change] = node
-        space.changes[rows + BEFORE, change], space.changes[rows + AFTERWARDS, change] = before, has
-        space.changes[rows + BY_END, change] = at
-        space.changes[rows + LAST_CHANGE, change] = space.last_change[slot, node]
-        space.then_has[slot, node], space.last_change[slot, node] = has, change
+        last = space.last_change[slot, node]
+        space.changes[rows + CHANGED, change], space.changes[rows + BY_END, change] = node, at
+        space.changes[rows + BEFORE, change] = (
+            space.changes[rows + AFTERWARDS, last] if last >= 0 else space.now_has[slot, node]
+        )
+        space.changes[rows + AFTERWARDS, change] = _room(rule, cap, job, node, base, by_tasks)
+        space.changes[rows + LAST_CHANGE, change], space.last_change[slot, node] = last, change
         change += 1
     space.seen[SO_FAR, slot], space.seen[CHANGES, slot] = at + 1, change
     space.first_change[slot, at + 1] = change
@@ -604,16 +610,10 @@ def _tally(info: Ints, words: Ints, has_now: Ints, slot: int) -> None:
 def _gather_then(rule: SlurmRule, cap: Any, job: int, slot: int, ended: int) -> None:
     """Nodes of ALLOWED for a job, with what is free when so many of those that run have ended."""
     space = rule.space
-    nodes, info, words, row = space.nodes, space.info, space.words, CHANGE_ROWS * slot
-    info[LISTED] = ZERO
-    for w in range(words.shape[1]):
-        word = words[ALLOWED, w]
-        while word != 0:
-            node = w * BITS + _lowest(word)
-            word &= word - 1
-            nodes[LIST, info[LISTED]] = node
-            info[LISTED] += 1
-            nodes[HAS, node] = space.now_has[slot, node]
+    nodes, row = space.nodes, CHANGE_ROWS * slot
+    _list(nodes, space.info, space.words)
+    for i in range(space.info[LISTED]):
+        nodes[HAS, nodes[LIST, i]] = space.now_has[slot, nodes[LIST, i]]
     for change in range(space.first_change[slot, ended]):
         nodes[HAS, space.changes[row + CHANGED, change]] = space.changes[row + AFTERWARDS, change]
     _gather(rule, cap, job)
