@@ -127,11 +127,13 @@ def test_what_cannot_be_is_set_aside(tmp_path: Path) -> None:
         tmp_path, record("1", 1, 1000, 990, 1100), record("2", 2, 1000, 1100, 1090), record("4", 4, 1000, 1000, 1010),
         record("3", 3, 1000, 1000, 1010, asked="", given="node=1"), record("4.batch", 4, 1000, 1000, 1010),
         record("8", 8, 1000, 1000, "Unknown"), record("9", 9, 1000, "soon", 1100), record("10", -10, 1000, 1000, 1100),
+        record("11", 11, 1000, "None", 1100, "FAILED"),
     )  # fmt: skip
     assert log["id"].tolist() == [4]
     assert log.set_aside.counts() == {
         "ended before it started": 1, "started before it was submitted": 1,
         "no processors": 1, "ended, and nobody knows when": 1,
+        "ended, and nobody knows when it started": 1,
     }  # fmt: skip
     left_out = [text for text in told.notes if "left out" in text]
     assert len(left_out) == 3

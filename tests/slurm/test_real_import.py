@@ -69,14 +69,17 @@ def test_every_job_comes_back(version: str, trapped: Trapped, tmp_path: Path) ->
     first = int(log.header["UnixStartTime"][0])
     there = set(zip((log["id"] % 10**10).tolist(), (first + log.submit).tolist(), strict=True))
     lost = {one: told for one, told in shown.items() if one not in there}
-    assert not lost, log.set_aside.counts()
-    assert len(shown) == len(log) > 200
+    # on a busy machine a job may fail so fast that its end is kept and its start is not
+    assert all(start == NEVER and nodes != "None assigned" for start, _, nodes, _ in lost.values()), lost
+    assert log.set_aside.counts() == ({"ended, and nobody knows when it started": len(lost)} if lost else {})
+    assert len(lost) < 5
+    assert len(shown) - len(lost) == len(log) > 200
     for at in range(len(log)):
         number = int(log["id"][at]) % 10**10
         submit = first + int(log.submit[at])
         start, over, nodes, state = shown[number, submit]
         wait, runtime = int(log["wait"][at]), int(log.runtime[at])
-        if state.startswith("CANCELLED"):
+        if start == NEVER or state.startswith("CANCELLED"):
             assert (wait, runtime, submit + int(log["leaves_s"][at])) == (-1, -1, over)
             assert log.called("ran_on", int(log["ran_on"][at])) == ""
         else:

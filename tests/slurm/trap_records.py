@@ -68,6 +68,7 @@ TRAPS: Final[tuple[tuple[dict[str, str], str], ...]] = (
     ({"State": "\x1b[31m"}, KEPT),
     ({"State": "RUNNING", "End": "Unknown"}, RAN),
     ({"State": "COMPLETED", "End": "Unknown"}, "ended, and nobody knows when"),
+    ({"State": "FAILED", "Start": "None"}, "ended, and nobody knows when it started"),
     ({"State": "SUSPENDED", "End": "Unknown"}, RAN),
     ({"State": "RESIZING"}, KEPT),
     ({"End": f"{T + 10}"}, "ended before it started"),

@@ -302,7 +302,7 @@ class _Reading:
             placed &= said.of(name, by_text, some)
         start = np.where(gone & ~placed, NEVER, start)
         ran = (start != NEVER) & (end != NEVER) & (over | (word == CODES["REQUEUED"]) | (word == CODES["RESIZING"]))
-        left = over & (start == NEVER) & (end != NEVER)
+        left = over & (start == NEVER) & (end != NEVER) & (gone | ~placed)
         asked, given = self._amounts("ReqTRES", said.asked, some), self._amounts("AllocTRES", said.given, some)
         has = said.of("AllocTRES", said.gave, some) & ran
         cores = np.where(has, given.cores, asked.cores)
@@ -321,6 +321,7 @@ class _Reading:
             (submit == NEVER, "no time of submission"),
             (pending & listed, "what waits of an array, whose tasks have records of their own"),
             (pending & ~left, "still waited when the records were read"),
+            (over & (start == NEVER) & (end != NEVER) & ~left, "ended, and nobody knows when it started"),
             (~ran & ~left & ~pending & over, "ended, and nobody knows when"),
             (~ran & ~left & ~pending, "still ran when the records were read"),
             (ran & (end < start), "ended before it started"),
