@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from benchmarks.fidelity.digest import BACKFILL, END, MAIN, OF_ARRAY, SUBMIT, Cycle, Digest
+from benchmarks.fidelity.workloads import KINDS
 from tests.slurm.slow import (
     Decision,
     Job,
+    Limit,
     Machine,
     Node,
     Partition,
@@ -22,6 +24,8 @@ from tests.slurm.slow import (
 
 from dovetail.io.node_list import hosts
 from dovetail.slurm import words
+from dovetail.slurm.limits import JOBS, limited
+from dovetail.slurm.machine import Machine as Told
 from dovetail.slurm.machine import Texts
 
 TOGETHER_S = 1.0
@@ -90,7 +94,11 @@ class Run:
         }
         self.reservations = tuple(Reservation(self._set(text), *when) for text, *when in digest.reservations)
         self.had = {job: self._shares(told) for job, told in digest.had.items()}
-        self.jobs = dict(self._tasks())
+        kind = KINDS[digest.workload]
+        config = dict(line.split("=", 1) for line in kind.extra if line.startswith("Accounting"))
+        told = Told("", {}, {}, config, qos=kind.qos(), associations=kind.associations())
+        self.limited, self.limits = limited(told), dict[str, Limit]()
+        self.jobs = {job: self._held(one) for job, one in self._tasks()}
         first: dict[str, dict[int, float]] = {name: {} for name in (SUBMIT, MAIN, BACKFILL, END)}
         for at, what, job, _ in digest.events:
             first[what].setdefault(job, at)
@@ -116,6 +124,17 @@ class Run:
                 for task in range(1, _array(asked) + 1):
                     yield number + task, job_of(number + task, texts, asked)
 
+    def _held(self, job: Job) -> Job:
+        """A job with what it takes from limits."""
+        texts = self.digest.jobs.get(job.number) or self.digest.jobs[job.number // OF_ARRAY * OF_ARRAY]
+        names = (texts["Partition"], texts["QOS"], texts["Account"], texts["UserId"].partition("(")[0])
+        has, takes = {JOBS: 1, "cpu": job.cores}, list[tuple[str, int]]()
+        for whose, what, most in self.limited.of(names):
+            name = " ".join((*whose, what))
+            self.limits[name] = Limit(most, before=what == JOBS)
+            takes += [(name, has[what])] * (has[what] <= most)
+        return replace(job, takes=tuple(takes))
+
     def at(self, instant: float, cleared_s: float) -> tuple[Machine, list[Job]] | None:
         """The state just before an instant; None: it is not known. `cleared_s`: for so long after a job's end its nodes
         are being cleared."""
@@ -127,7 +146,7 @@ class Run:
                 at = self.digest.jobs[job]["StartTime"]
                 start = int(at) if at.isdigit() else int(began)
                 one = self.jobs[job]
-                running.append(Running(job, self.had[job], start + one.limit_s, one.whole))
+                running.append(Running(job, self.had[job], start + one.limit_s, one.whole, one.takes))
         clearing = [
             job for job, ended in self.ended.items() if instant - cleared_s < ended < instant and job in self.had
         ]
@@ -139,7 +158,7 @@ class Run:
         ]  # fmt: skip
         nodes = frozenset(node for job in clearing for node in self.had[job])
         return Machine(
-            self.nodes, self.partitions, running, completing=nodes, reservations=self.reservations
+            self.nodes, self.partitions, running, completing=nodes, reservations=self.reservations, limits=self.limits
         ), waiting  # fmt: skip
 
     def passes(self) -> Iterator[dict[int, tuple[float, str]]]:

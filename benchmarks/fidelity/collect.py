@@ -50,7 +50,7 @@ def collect(slurm: RealSlurm, workload: str, jobs: int, seed: int) -> Digest:
         )
         for name, one in machine.partitions.items()
     }
-    for command in kind.before:
+    for command in kind.commands():
         slurm.run(*command)
     told = slurm.run("env", "SLURM_TIME_FORMAT=%s", "scontrol", "show", "reservation", "-o", check=False)
     digest.reservations = [reservation_of(one) for one in of_lines(told, "ReservationName").values()]

@@ -8,11 +8,11 @@ import numpy as np
 from benchmarks.fidelity.agree import MEMORY_OF_A_CORE, Run
 from benchmarks.fidelity.collect import EXTRA, PARAMETERS
 from benchmarks.fidelity.digest import OF_ARRAY
-from benchmarks.fidelity.workloads import KINDS, USERS
+from benchmarks.fidelity.workloads import KINDS
 
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage, by_node, with_features
 from dovetail.model.workload import Workload
-from dovetail.slurm.machine import Machine, Texts
+from dovetail.slurm.machine import Machine
 
 
 def machine_of(run: Run) -> Machine:
@@ -26,27 +26,13 @@ def machine_of(run: Run) -> Machine:
         name: {"PartitionName": name, "Nodes": told, "PriorityTier": str(tier)}
         for name, (told, tier, _) in digest.partitions.items()
     }
-    lines = [line for line in (*EXTRA, *KINDS[digest.workload].extra) if not line.startswith("PartitionName")]
+    kind = KINDS[digest.workload]
+    lines = [line for line in (*EXTRA, *kind.extra) if not line.startswith("PartitionName")]
     config = dict(line.split("=", 1) for line in lines) | {
         "SchedulerType": "sched/backfill", "SchedulerParameters": PARAMETERS, "PriorityType": "priority/multifactor",
         "SLURM_VERSION": digest.version,
     }  # fmt: skip
-    return Machine("", nodes, partitions, config, qos=({"Name": "normal", "Priority": "0"},), associations=_members())
-
-
-def _members() -> tuple[Texts, ...]:
-    """Root and its user, and an account for each of the others."""
-
-    def one(account: str, user: str = "", above: str = "", shares: int = 1) -> Texts:
-        told = {"Account": account, "User": user, "ParentName": above, "Fairshare": str(shares)}
-        return {"Cluster": "", "Partition": "", "Priority": "", **told}
-
-    users = [
-        line
-        for user, (_, shares) in USERS.items()
-        for line in (one(f"of_{user}", above="root", shares=shares), one(f"of_{user}", user))
-    ]
-    return (one("root"), one("root", "root"), *users)
+    return Machine("", nodes, partitions, config, qos=kind.qos(), associations=kind.associations())
 
 
 def came(run: Run, job: int) -> float:
@@ -89,12 +75,15 @@ def workload_of(run: Run) -> Workload:
             number, int(came(run, number)) - begin, units * cores, min(max(round(ran), 1), job.limit_s), job.limit_s,
             units, cores, cores * MEMORY_OF_A_CORE, job.gpus_per_node, int(per_node and not job.whole),
             int(job.whole), names.index(job.partition), job.array or -1, users.index(texts["UserId"]),
-            accounts.index(texts["Account"]),
+            accounts.index(texts["Account"]), 0,
         ))  # fmt: skip
     columns = dict(zip((
         "id", "submit", "size", "runtime", "limit", "units", "unit_cores", "unit_memory_mb", "unit_gpus", "per_node",
-        "exclusive", "partition", "array", "user", "account",
+        "exclusive", "partition", "array", "user", "account", "qos",
     ), np.array(rows, np.int64).T, strict=True))  # fmt: skip
     cores = sum(cores for _, cores, *_ in run.digest.nodes)
-    called = {"partition": (*names,), "user": (*(one.partition("(")[0] for one in users),), "account": accounts}
+    called = {
+        "partition": (*names,), "user": (*(one.partition("(")[0] for one in users),), "account": accounts,
+        "qos": ("normal",),
+    }  # fmt: skip
     return Workload(run.digest.workload, columns, cores, names=called)

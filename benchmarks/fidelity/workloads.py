@@ -1,10 +1,12 @@
-"""What is submitted to a real cluster: seven kinds of jobs, each with what it wants of the cluster."""
+"""What is submitted to a real cluster: eight kinds of jobs, each with what it wants of the cluster."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dovetail.slurm.machine import Texts
 
 USERS = {"daemon": (1, 60), "bin": (2, 30), "sys": (3, 10)}
 """Three users, each with an account of its own: its number, and its shares."""
@@ -32,6 +34,34 @@ class Kind:
     """Commands before the first job comes."""
     calls: int = 250
     """Of sbatch."""
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Of QOS and accounts: by what sacctmgr calls each, `qos normal`."""
+
+    def commands(self) -> Iterator[Sequence[str]]:
+        """What is to be done before the first job comes."""
+        yield from self.before
+        for whose, limits in self.limits.items():
+            given = [f"{name}={text}" for name, text in limits.items()]
+            yield ["sacctmgr", "-i", "modify", *whose.split(), "set", *given]
+
+    def qos(self) -> tuple[Texts, ...]:
+        """What sacctmgr would say of them."""
+        return ({"Name": "normal", "Priority": "0", **self.limits.get("qos normal", {})},)
+
+    def associations(self) -> tuple[Texts, ...]:
+        """The same: root and its user, and an account for each of the others."""
+
+        def one(account: str, user: str = "", above: str = "", shares: int = 1) -> Texts:
+            told = {"Account": account, "User": user, "ParentName": above, "Fairshare": str(shares)}
+            limits = {} if user else self.limits.get(f"account {account}", {})
+            return {"Cluster": "", "Partition": "", "Priority": "", **told, **limits}
+
+        users = [
+            line
+            for user, (_, shares) in USERS.items()
+            for line in (one(f"of_{user}", above="root", shares=shares), one(f"of_{user}", user))
+        ]
+        return (one("root"), one("root", "root"), *users)
 
 
 def _sized(rng: random.Random) -> list[str]:
@@ -109,6 +139,10 @@ def _gpus(rng: random.Random) -> Iterator[Submission]:
 FAIR = (
     "PriorityWeightFairShare=100000", "PriorityWeightAge=1000", "PriorityMaxAge=0-2", "PriorityWeightJobSize=500",
 )  # fmt: skip
+_ACCOUNTS = [
+    *(["sacctmgr", "-i", "add", "account", f"of_{user}", f"fairshare={share}"] for user, (_, share) in USERS.items()),
+    *(["sacctmgr", "-i", "add", "user", user, f"account=of_{user}"] for user in USERS),
+]
 _OUT = "Nodes=c[1-32],f[1-8]"
 
 KINDS = {
@@ -116,13 +150,11 @@ KINDS = {
     "wide": Kind(_wide, calls=200),
     "arrays": Kind(_arrays, calls=50),
     "tiers": Kind(_tiers, ["PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=60 State=UP"]),
-    "fair": Kind(_fair, FAIR, [
-        *(
-            ["sacctmgr", "-i", "add", "account", f"of_{user}", f"fairshare={share}"]
-            for user, (_, share) in USERS.items()
-        ),
-        *(["sacctmgr", "-i", "add", "user", user, f"account=of_{user}"] for user in USERS),
-    ]),
+    "fair": Kind(_fair, FAIR, _ACCOUNTS),
+    "limits": Kind(_fair, ["AccountingStorageEnforce=associations,limits,qos"], _ACCOUNTS, limits={
+        "qos normal": {"MaxJobsPerUser": "8", "MaxTRESPerUser": "cpu=420"},
+        "account of_daemon": {"GrpTRES": "cpu=350"}, "account of_sys": {"GrpJobs": "5"},
+    }),
     "maintenance": Kind(_shorter, (), [
         ["scontrol", "create", "reservation", "ReservationName=maint", _OUT, "StartTime=now+45minutes",
          "Duration=20", "Users=root", "Flags=MAINT,IGNORE_JOBS"],

@@ -17,10 +17,12 @@ from dovetail.model.state import State
 from dovetail.model.workload import Workload
 from dovetail.policies.slurm import Slurm
 from dovetail.referee import check_schedule
+from dovetail.slurm.limits import COUNTED, Limited
 from tests.conftest import CASES
 from tests.slurm import slow
 
 PARTITIONS = ("all", "some")
+QOS = ("high", "low")
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def random_case(rng: random.Random) -> Case:
         asked = {
             "size": units * cores, "units": units, "unit_cores": cores, "per_node": per_node, "exclusive": int(whole),
             "partition": PARTITIONS.index(within), "priority": priority, "user": user, "runtime": run, "limit": limit,
-            "submit": submit, **({"unit_memory_mb": mem * cores} if memory else {}),
+            "submit": submit, "qos": rng.choice((0, 1)), **({"unit_memory_mb": mem * cores} if memory else {}),
             **({"unit_gpus": devices} if gpus else {}),
         }  # fmt: skip
         tasks = rng.choice((1, 1, 1, 5))
@@ -115,8 +117,37 @@ def random_case(rng: random.Random) -> Case:
         policy.bf_window_linear, policy.default_queue_depth, policy.version == "24.11", policy.version == "24.11",
     )  # fmt: skip
     machine = slow.Machine([node(has) for has in capacity], partitions, reservations=tuple(reservations))
-    workload = Workload("random", columns, cluster.processors, names={"partition": PARTITIONS} if rows else {})
+    called = {"partition": PARTITIONS, "qos": QOS} if rows else {}
+    workload = Workload("random", columns, cluster.processors, names=called)
+    if rows and rng.random() < 0.4:
+        policy, machine, jobs = _limited(rng, policy, machine, jobs, workload)
     return Case(workload, replace(cluster, outages=outages), policy, machine, jobs, settings)
+
+
+def _limited(
+    rng: random.Random, policy: Slurm, machine: slow.Machine, jobs: list[slow.Job], workload: Workload
+) -> tuple[Slurm, slow.Machine, list[slow.Job]]:
+    """The same where QOS have limits: of a QOS together, and of each user in it."""
+
+    def some(names: Sequence[str]) -> dict[tuple[str, str], int]:
+        kept = {(name, "jobs" if "Jobs" in name else rng.choice(COUNTED[1:])): rng.randint(1, 12) for name in names}
+        return {one: most for one, most in kept.items() if rng.random() < 0.5}
+
+    qos = {name: some(("GrpJobs", "GrpTRES", "MaxJobsPerUser", "MaxTRESPerUser")) for name in QOS}
+    limits, made = dict[str, slow.Limit](), list[slow.Job]()
+    for at, job in enumerate(jobs):
+        row = {name: int(values[at]) for name, values in workload.columns.items()}
+        units = row["units"]
+        nodes = units if row["exclusive"] else -(-units // row["per_node"]) if row["per_node"] else 1
+        has = {"jobs": 1, "cpu": row["size"], "node": nodes, "mem": units * row.get("unit_memory_mb", 0),
+               "gres/gpu": units * row.get("unit_gpus", 0)}  # fmt: skip
+        takes = list[tuple[str, int]]()
+        for (name, what), most in qos[QOS[row["qos"]]].items():
+            whose = f"{QOS[row['qos']]} {name} {what} {job.user if 'User' in name else ''}"
+            limits[whose] = slow.Limit(most, before=what == "jobs")
+            takes += [(whose, has[what])] * (0 < has[what] <= most)
+        made.append(replace(job, takes=tuple(takes)))
+    return replace(policy, limits=Limited(qos)), replace(machine, limits=limits), made
 
 
 def _job(number: int, asked: dict[str, int], within: str, mem: int, devices: int, array: int) -> slow.Job:
@@ -178,7 +209,7 @@ class SlowReplay:
                 job = self.case.jobs[one.number]
                 self.start[job.number], self.nodes[job.number] = self.now, units_of(self.case, one)
                 had = {node: slow.share(job, cores) for node, cores in one.nodes.items()}
-                self.running.append(slow.Running(job.number, had, self.now + job.limit_s, job.whole))
+                self.running.append(slow.Running(job.number, had, self.now + job.limit_s, job.whole, job.takes))
                 self.waiting.remove(job)
 
 

@@ -1,8 +1,8 @@
 """What Slurm does, in slow and obvious steps: one pass of its main loop, and one cycle of its backfill, from a state of
 nodes, running jobs and waiting jobs. Real cycles are compared with it (benchmarks/fidelity).
 
-With select/cons_tres, cores and memory; without topology, preemption, sharing of cores, features, licences and limits
-of accounts. Instants are seconds, memory is MiB.
+With select/cons_tres, cores and memory; without topology, preemption, sharing of cores, features and licences.
+Instants are seconds, memory is MiB.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ class Job:
     user: str = ""
     array: int = 0
     """Tasks of one array have one number; they stand behind one another. 0: none."""
+    takes: tuple[tuple[str, int], ...] = ()
+    """From which limits how much, while it runs."""
 
     @property
     def cores(self) -> int:
@@ -61,6 +63,15 @@ class Running:
     had: dict[int, Node]
     end: int
     whole: bool = False
+    takes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What some jobs can have together. `before`: it is asked before nodes are looked for."""
+
+    most: int
+    before: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +145,15 @@ class Machine:
     completing: frozenset[int] = frozenset()
     """Nodes on which a job that has just ended is still being cleared away."""
     reservations: tuple[Reservation, ...] = ()
+    limits: dict[str, Limit] = field(default_factory=dict)
+
+    def lets(self, job: Job, running: Iterable[Running], before: bool) -> bool:
+        """Whether a job stays within its limits beside those that run. `before`: of those that need no nodes."""
+        for name, takes in job.takes:
+            used = sum(many for one in running for its, many in one.takes if its == name)
+            if (self.limits[name].before or not before) and used + takes > self.limits[name].most:
+                return False
+        return True
 
     def free(self, running: Iterable[Running]) -> list[Node]:
         """What of each node nobody has."""
@@ -423,6 +443,8 @@ def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Setti
     for job in queue_order(waiting, machine.partitions):
         if tested >= settings.most_tested and not (job.array and job.array == array):
             break
+        if not machine.lets(job, running, before=True):
+            continue
         if job.priority == 0 or job.since > now or (job.array and job.array == rejected):
             continue
         if job.array != array:
@@ -444,12 +466,14 @@ def backfill(machine: Machine, waiting: Iterable[Job], now: int, settings: Setti
         tested += tries > 0
         if decided is None:
             continue
+        if (decided.started or decided.reserved) and not machine.lets(job, running, before=False):
+            continue
         made.append(decided)
         if decided.started:
             started += 1
             rejected = 0
             had = {at: share(job, cores) for at, cores in decided.nodes.items()}
-            running.append(Running(job.number, had, now + job.limit_s, job.whole))
+            running.append(Running(job.number, had, now + job.limit_s, job.whole, job.takes))
             if job.whole and table.records < (settings.table or settings.most_tested):
                 table.reserve(0, _slot(now, job.limit_s, settings)[1], decided.nodes, step)
             if settings.most_started and started >= settings.most_started:
@@ -562,6 +586,8 @@ def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Sett
             break
         if job.priority == 0 or job.since > now or job.partition in blocked:
             continue
+        if not machine.lets(job, running, before=False):
+            continue
         partition = machine.partitions[job.partition]
         limit = min(job.limit_s, partition.most_s) if partition.most_s else job.limit_s
         kept = _beside_reservations(machine, partition, now, limit, move=False)[1]
@@ -574,5 +600,5 @@ def main_loop(machine: Machine, waiting: Iterable[Job], now: int, settings: Sett
             continue
         made.append(Decision(job.number, now, found, started=True))
         had = {at: share(job, cores) for at, cores in found.items()}
-        running.append(Running(job.number, had, now + job.limit_s, job.whole))
+        running.append(Running(job.number, had, now + job.limit_s, job.whole, job.takes))
     return made

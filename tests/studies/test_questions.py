@@ -71,7 +71,7 @@ def test_load_and_limits() -> None:
 @pytest.mark.parametrize(("text", "words"), [
     ("preempttype=preempt/qos", "cannot be answered: a job runs to its end"),
     ("bf_continue=yes", "cannot be answered: a cycle takes no time"),
-    ("maxjobs.ann=3", "cannot be answered: limits of accounts"),
+    ("maxsubmitjobs=3", "cannot be answered: a history does not hold"),
     ("bf_windoww=3", "did you mean bf_window"), ("bf_window=0", "must be from 1 to 43,200"), ("phase=3", "no setting"),
     ("bf_window+=3", "write bf_window=from"), ("weight.fairshar=3", "did you mean fairshare"),
     ("weight.age=-1", "a weight is a whole number"), ("tier.urgnt=3", "did you mean urgent"),

@@ -15,7 +15,21 @@ from dovetail.energy.site import Site
 from dovetail.errors import SettingError
 from dovetail.kernels import state as layout
 from dovetail.kernels.passes.order import GIVEN, GIVEN_PER_PASS
-from dovetail.kernels.passes.slurm import ARRAY, COLUMNS, NO_SPACE, PARTITION, USER, SlurmRule, bits_of
+from dovetail.kernels.passes.slurm import (
+    ARRAY,
+    CLAIM_LIMIT,
+    CLAIM_ROWS,
+    CLAIM_TAKES,
+    COLUMNS,
+    LIMIT_BEFORE,
+    LIMIT_MOST,
+    LIMIT_ROWS,
+    NO_SPACE,
+    PARTITION,
+    USER,
+    SlurmRule,
+    bits_of,
+)
 from dovetail.model.cluster import WHOLE, Cluster
 from dovetail.model.plan import Plan
 from dovetail.model.requests import Requests, most_on_idle, requests_of
@@ -24,6 +38,7 @@ from dovetail.model.turns import TreeTurns, Turns
 from dovetail.model.workload import Workload
 from dovetail.names import Kind, choice, setting, settings_of, whole
 from dovetail.policies.base import AS_USUAL, Asked, Policy, RulePolicy, wake_of, written
+from dovetail.slurm.limits import Claims, Limited
 from dovetail.slurm.machine import Machine
 from dovetail.slurm.multifactor import Asking
 from dovetail.slurm.priority import Priorities
@@ -64,7 +79,7 @@ def as_told(machine: Machine) -> tuple[Slurm, list[str]]:
     new = told.version is None or told.version >= (24, 11)
     ranks = told.priorities
     order = FIFO if ranks is None else FACTORS
-    policy = Slurm(version=VERSIONS[new], order=order, tiers=told.tiers, ranks=ranks)
+    policy = Slurm(version=VERSIONS[new], order=order, tiers=told.tiers, ranks=ranks, limits=told.limits)
     return replace(policy, **found), notes
 
 
@@ -99,8 +114,8 @@ class Slurm(RulePolicy):
     Settings have the names, units and defaults of SchedulerParameters. `phase` is when the first cycle of the backfill
     begins, in seconds after a multiple of `bf_interval`. `version` chooses where Slurm's rules have changed. `tiers`:
     the PriorityTier of partitions by name; 1 where none is given. `order`: first come, first served; by the `priority`
-    column of the workload, the highest first; or by the sum of factors that `ranks` has the weights of. `conf` takes
-    all of it from what a Slurm said of itself.
+    column of the workload, the highest first; or by the sum of factors that `ranks` has the weights of. `limits`: what
+    QOS and accounts may have at a time. `conf` takes all of it from what a Slurm said of itself.
     """
 
     conf: str = setting("", "settings as a Slurm said them: CLUSTER.slurm.json; others change them", _CONF)
@@ -125,12 +140,15 @@ class Slurm(RulePolicy):
     order: str = setting(FIFO, "order of the queue; multifactor wants conf", choice(FIFO, COLUMN, FACTORS))
     tiers: Mapping[str, int] = field(default_factory=dict, hash=False)
     ranks: Priorities | None = field(default=None, hash=False)
+    limits: Limited = field(default_factory=Limited, hash=False)
     name: str = "slurm"
     tier_of: Mapping[int, int] | None = field(default=None, repr=False, compare=False)
     """By the number of a partition; None: nobody has said which names these have."""
     jobs: Jobs | None = field(default=None, repr=False, compare=False)
     asking: Asking | None = field(default=None, repr=False, compare=False)
     """What jobs say for their priorities, by job."""
+    claims: Claims | None = field(default=None, repr=False, compare=False)
+    """What jobs take from limits; None: nothing is limited."""
     first: int = field(default=0, repr=False, compare=False)
     """When priorities were first worked out."""
     needs_nodes: ClassVar[bool] = True
@@ -176,6 +194,8 @@ class Slurm(RulePolicy):
                 f" {workload['id'][int(odd.argmax())]}): it places whole GPUs, and just `per_node` units on each node"
             )
         known = replace(self, tier_of=tier_of, jobs=_known(columns, asked, cluster, np.arange(len(workload))))
+        if self.limits:
+            known = replace(known, claims=self.limits.of_workload(workload))
         if self.order != FACTORS or self.ranks is None:
             return known
         first = int(workload.submit[0]) if len(workload) else 0
@@ -189,6 +209,12 @@ class Slurm(RulePolicy):
             raise SettingError(f"{self.name} does not know its jobs yet: `at` tells it")
         most = int(jobs.columns[[PARTITION, USER]].max(initial=0)) + 1
         space = NO_SPACE._replace(columns=jobs.columns, parts=jobs.parts, counts=np.zeros((3, most), np.int64))
+        if (claims := self.claims) is not None:
+            limits = np.zeros((LIMIT_ROWS, len(claims.most)), np.int64)
+            limits[LIMIT_MOST], limits[LIMIT_BEFORE] = claims.most, claims.before
+            taken = np.zeros((CLAIM_ROWS, len(claims.which)), np.int64)
+            taken[CLAIM_LIMIT], taken[CLAIM_TAKES] = claims.which, claims.takes
+            space = space._replace(limits=limits, claims=taken, first_claim=claims.first)
         return SlurmRule(
             common, 60 * self.bf_window, self.bf_resolution, self.bf_interval, self.phase, self.sched_interval,
             self.default_queue_depth, self.bf_max_job_test, table, self.bf_max_job_user, self.bf_max_job_part,
@@ -232,6 +258,8 @@ class Slurm(RulePolicy):
         self.look_at(state)
         if len(set(self.tiers.values())) > 1 and self.tier_of is None:
             raise SettingError(f"{self.name}: a state has no names of partitions, so `tiers` says nothing")
+        if self.limits and self.claims is None:
+            raise SettingError(f"{self.name} does not know its jobs yet: `at` tells what they take from limits")
         here = np.concatenate([state.waiting, state.running, state.ended])
         asked, cluster = state.requests, state.cluster
         if not _possible(asked.of(state.waiting), cluster).all():
@@ -247,7 +275,7 @@ class Slurm(RulePolicy):
 
     def to_compile(self) -> Slurm:
         one = np.zeros((COLUMNS, 1), np.int64)
-        return replace(self, jobs=Jobs(one, one[:1], -1, -1), order=FIFO, ranks=None, tiers={})
+        return replace(self, jobs=Jobs(one, one[:1], -1, -1), order=FIFO, ranks=None, tiers={}, limits=Limited())
 
 
 def _possible(asked: Requests, cluster: Cluster) -> Mask:

@@ -17,6 +17,7 @@ from dovetail.model.shares import AS_ITS_ACCOUNT, Tree
 from dovetail.model.turns import TreeTurns
 from dovetail.model.workload import Workload
 from dovetail.slurm import words
+from dovetail.slurm.limits import enforced, used
 from dovetail.slurm.machine import NOTHING, Machine, Texts
 from dovetail.slurm.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
 from dovetail.units import printable
@@ -69,17 +70,11 @@ class Priorities:
 
     def of_workload(self, workload: Workload) -> Asking:
         """What the jobs of a workload ask for; since when, and whose turn it is, comes with the replay. A log tells
-        neither what its site adds nor what is taken away. Units that each need a node of their own count as nodes."""
+        neither what its site adds nor what is taken away."""
         jobs = np.zeros(len(workload), np.int64)
-        units, each = np.maximum(workload.get("units"), 1), workload.get("per_node")
-        nodes = np.where(workload.get("exclusive") > 0, units, np.where(each > 0, -(-units // np.maximum(each, 1)), 1))
-        has = {
-            "cpu": workload.size, "node": nodes,
-            "mem": units * np.maximum(workload.get("unit_memory_mb"), 0),
-            "gres/gpu": units * np.maximum(workload.get("unit_gpus"), 0),
-        }  # fmt: skip
+        has = used(workload)
         return Asking(
-            since=jobs, processors=workload.size, nodes=nodes, limit_minutes=-(-workload.limit // 60),
+            since=jobs, processors=workload.size, nodes=has["node"], limit_minutes=-(-workload.limit // 60),
             partition=workload.places(self.partitions, "partition"), qos=workload.places(self.qos, "qos"),
             account=workload.places(self.members, "account", "user"), turn=jobs.astype(np.float64),
             site=jobs, nice=jobs,
@@ -166,7 +161,7 @@ def _priorities(machine: Machine) -> Priorities:
         rules, {name: at for at, name in enumerate(machine.partitions)},
         {one["Name"]: at for at, one in enumerate(machine.qos)}, members, tree,
         seconds("PriorityDecayHalfLife", 7 * 86_400), max(seconds("PriorityCalcPeriod", 300), 60),
-        any(text in config.get("AccountingStorageEnforce", "").lower() for text in ("limits", "safe", "all")),
+        enforced(machine),
         tuple(_longest(one.get("MaxTime", "")) for one in machine.partitions.values()), tuple(notes),
     )  # fmt: skip
 

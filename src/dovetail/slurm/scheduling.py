@@ -12,6 +12,7 @@ from typing import Any, Final
 from dovetail.errors import InputError, SettingError
 from dovetail.io.streams import regular_file
 from dovetail.slurm import priority
+from dovetail.slurm.limits import Limited, limited
 from dovetail.slurm.machine import NOTHING, Machine, Texts
 from dovetail.slurm.priority import Priorities
 from dovetail.units import printable
@@ -25,7 +26,6 @@ _DIFFERENT: Final[Mapping[str, Callable[[str], bool]]] = {
     "SelectTypeParameters": lambda text: "LLN" in text or "PACK_NODES" in text,
     "PreemptType": lambda text: text != "preempt/none",
     "TopologyPlugin": lambda text: text not in ("topology/default", "topology/flat", "topology/none"),
-    "AccountingStorageEnforce": lambda text: "limits" in text or "qos" in text,
 }
 """Settings that change who runs when, with the values that do."""
 _OF_PARTITIONS: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -47,6 +47,8 @@ class Scheduling:
     """PriorityTier of the partitions."""
     priorities: Priorities | None
     """None: first come, first served."""
+    limits: Limited
+    """What QOS and accounts may have at a time."""
     notes: tuple[str, ...]
     """What is set and changes decisions, and is not in the rest."""
 
@@ -72,7 +74,8 @@ def scheduling(machine: Machine) -> Scheduling:
             notes.append(f"{key} of {len(named)} partitions ({named[0]}, ...) is not followed")
     if len({one.get("Weight", "1") for one in machine.nodes.values()}) > 1:
         notes.append("Weight of nodes is not followed")
-    return Scheduling(_version(machine.version), _parameters(config), tiers, ranks, tuple(notes))
+    limits = limited(machine)
+    return Scheduling(_version(machine.version), _parameters(config), tiers, ranks, limits, (*notes, *limits.notes))
 
 
 def _tier(machine: Machine, partition: Texts) -> int:

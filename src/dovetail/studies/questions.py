@@ -27,7 +27,7 @@ WEIGHTS: Final = {key.removeprefix("PriorityWeight").lower(): factor for factor,
 """PriorityWeight..., in small letters, and the factor that it is of."""
 MOST_WEIGHT: Final = 10**9
 MOST_FACTOR: Final = 100.0
-_FORM: Final = re.compile(r"\s*([A-Za-z_]+(?:\.[^\s=+*-]+)?)\s*([-+*]?=)\s*(\S.*?)\s*")
+_FORM: Final = re.compile(r"\s*([A-Za-z_]+(?:\.[^\s=+*]+?)?)\s*([-+*]?=)\s*(\S.*?)\s*")
 _CANNOT: Final = {
     "preempttype": "a job runs to its end here: preemption is not followed",
     "preemptmode": "a job runs to its end here: preemption is not followed",
@@ -40,10 +40,9 @@ _CANNOT: Final = {
     "defer": "the main loop looks at once here, whatever else Slurm has to do",
     "batch_sched_delay": "the main loop looks at once here, whatever else Slurm has to do",
     "bf_max_job_assoc": "jobs are not counted by association here: bf_max_job_user counts them by user",
-    "maxjobs": "limits of accounts and QOS are not followed",
-    "maxtres": "limits of accounts and QOS are not followed",
-    "grptres": "limits of accounts and QOS are not followed",
-    "grpjobs": "limits of accounts and QOS are not followed",
+    "maxsubmitjobs": "a history does not hold the jobs that were refused when they were submitted",
+    "grptresmins": "what was used before the history is not known: limits of jobs, cores, nodes, memory and GPUs are",
+    "grptresrunmins": "limits of what runs are those of jobs, cores, nodes, memory and GPUs",
     "mintime": "users ask for what they asked for: nobody knows who would have said how little will do",
     "topology": "nodes have no topology here",
     "suspendtime": "nodes are always on here; --energy tells what idle ones draw",
@@ -67,7 +66,15 @@ class Site:
         for text in changes:
             site = _changed(site, text)
         notes = [] if site.policy.bf_window == self.policy.bf_window else list(site.short_sighted)
+        notes += [] if site.policy.limits == self.policy.limits else list(site.let_through)
         return replace(site, notes=(*site.notes, *notes))
+
+    @property
+    def let_through(self) -> tuple[str, ...]:
+        """What must be said where jobs are larger than what a limit leaves for all of its jobs."""
+        many = self.policy.limits.of_workload(self.workload).exempt if self.policy.limits else 0
+        what = "jobs ask by themselves for more than a limit allows: it is not held against them, as somebody let them"
+        return (f"{many:,} {what} run.",) if many else ()
 
     @property
     def short_sighted(self) -> tuple[str, ...]:
@@ -163,6 +170,22 @@ def _max_time(site: Site, of: str, how: str, value: str) -> Site:
     return replace(site, workload=replace(workload, columns=columns), notes=(*site.notes, note))
 
 
+def _qos(site: Site, of: str, how: str, value: str) -> Site:
+    """A limit of a QOS."""
+    return _limited(site, of, value, account=False)
+
+
+def _account(site: Site, of: str, how: str, value: str) -> Site:
+    """A limit of an account."""
+    return _limited(site, of, value, account=True)
+
+
+def _limited(site: Site, of: str, value: str, account: bool) -> Site:
+    whose, _, name = of.rpartition(".")
+    limits = site.policy.limits.changed(whose, name, value, account)
+    return replace(site, policy=replace(site.policy, limits=limits))
+
+
 def _load(site: Site, of: str, how: str, value: str) -> Site:
     """Jobs come closer together or further apart."""
     return replace(site, workload=scale_load(site.workload, _factor(value)))
@@ -256,6 +279,6 @@ def _fewer(cluster: Cluster, counts: Mapping[int, int]) -> Cluster:
 
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Site, str, str, str], Site]]]] = {
     "weight": (("=",), _weight), "tier": (("=",), _tier), "maxtime": (("=",), _max_time), "load": (("*=",), _load),
-    "limits": (("*=",), _limits), "nodes": (("+=", "-="), _nodes),
+    "limits": (("*=",), _limits), "nodes": (("+=", "-="), _nodes), "qos": (("=",), _qos), "account": (("=",), _account),
 }  # fmt: skip
 """What is changed how, beside SchedulerParameters."""

@@ -101,6 +101,14 @@ INFO = 7
 # Rows of Space.outages.
 OUT_FROM, OUT_UNTIL, OUT_TOLD, OUT_FOR = range(4)
 
+# Rows of Space.limits: the most of each, what of it is left now, and whether it is asked before nodes are looked for.
+LIMIT_MOST, LIMIT_LEFT, LIMIT_BEFORE = range(3)
+LIMIT_ROWS = 3
+
+# Rows of Space.claims: what a job takes while it runs, and from which limit.
+CLAIM_LIMIT, CLAIM_TAKES = range(2)
+CLAIM_ROWS = 2
+
 # Rows of Space.counts, by user or by partition.
 OF_USER, OF_PART, RESERVATIONS = range(3)
 
@@ -150,6 +158,10 @@ class Space(NamedTuple):
     """The nodes of each, as bits."""
     counts: Ints
     """Of the users, then of the partitions: jobs looked at in this cycle; reservations of partitions."""
+    limits: Ints
+    claims: Ints
+    first_claim: Ints
+    """The first of each job of the workload, and one more; none where nothing is limited."""
 
     def fitted(self, rule: SlurmRule, cap: Any, room: int) -> Space:
         """Space for such a machine, and so many jobs that run."""
@@ -213,7 +225,7 @@ def bits_of(rows: Any) -> Ints:
 
 
 _NO = np.zeros((0, 1), np.int64)
-NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 13)
+NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 15, _NO[:, 0])
 
 
 class SlurmRule(NamedTuple):
@@ -854,6 +866,30 @@ def _slot_end(rule: SlurmRule, start: int, length: int) -> int:
     return (start + length + more) // rule.resolution * rule.resolution
 
 
+# Limits.
+
+
+@inner
+def _let(limits: Ints, claims: Ints, first: Ints, job: int, before: bool) -> bool:
+    """Whether the limits that a job takes from have enough left. `before`: those that need no nodes to be asked."""
+    if first.shape[0] == 0:
+        return True
+    for claim in range(first[job], first[job + 1]):
+        limit = claims[CLAIM_LIMIT, claim]
+        if before and limits[LIMIT_BEFORE, limit] == 0:
+            continue
+        if claims[CLAIM_TAKES, claim] > limits[LIMIT_LEFT, limit]:
+            return False
+    return True
+
+
+@inner
+def _claim(limits: Ints, claims: Ints, first: Ints, job: int) -> None:
+    if first.shape[0] > 0:
+        for claim in range(first[job], first[job + 1]):
+            limits[LIMIT_LEFT, claims[CLAIM_LIMIT, claim]] -= claims[CLAIM_TAKES, claim]
+
+
 # A cycle.
 
 NOTHING, STARTS, PLANNED, RESERVED = range(4)
@@ -899,6 +935,7 @@ def _give(rule: SlurmRule, cap: Any, run: Run, job: int, now: int, n_started: in
             space.free[space.pairs[0, pair], w] -= space.pairs[1 + w, pair]
     space.info[RUNNERS] += 1
     _forget(space)
+    _claim(space.limits, space.claims, space.first_claim, run.jobs[NUMBER, job])
     run.lists[STARTED, n_started] = job
     return n_started + 1
 
@@ -1017,6 +1054,8 @@ def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_starte
         its = columns[ARRAY, number]
         if tested >= rule.tested and not (its >= 0 and its == array):
             break
+        if not _let(space.limits, space.claims, space.first_claim, number, True):
+            continue
         if its >= 0 and its == rejected:
             continue
         if its != array:
@@ -1033,6 +1072,8 @@ def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_starte
         made, at, tried = _planned(rule, cap, run, job, part, now, now_only)
         tested += tried
         if made == NOTHING:
+            continue
+        if made != PLANNED and not _let(space.limits, space.claims, space.first_claim, number, False):
             continue
         length = run.jobs[ESTIMATE, job]
         run.jobs[PLACE, job] = at
@@ -1065,9 +1106,10 @@ def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth
     for i in range(run.info[WAITING]):
         job = queue[i]
         run.jobs[PLACE, job] = NONE
-        part = space.columns[PARTITION, run.jobs[NUMBER, job]]
-        begins = False
-        if i <= depth and blocked[part] == 0:
+        number = run.jobs[NUMBER, job]
+        part = space.columns[PARTITION, number]
+        begins, let = False, _let(space.limits, space.claims, space.first_claim, number, False)
+        if i <= depth and blocked[part] == 0 and let:
             _beside_outages(rule, cap, job, part, now, now, run.jobs[ESTIMATE, job], False)
             _allowed(rule, cap, job)
             for w in range(words.shape[1]):
@@ -1097,6 +1139,11 @@ def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
         if _is_down(space, one) and begin <= now < end:
             for w in range(words.shape[1]):
                 words[OUT, w] |= space.outage_words[one, w]
+    limits = space.limits
+    for limit in range(limits.shape[1] if space.first_claim.shape[0] > 0 else ZERO):
+        limits[LIMIT_LEFT, limit] = limits[LIMIT_MOST, limit]
+    for i in range(run.info[RUNNING] if space.first_claim.shape[0] > 0 else ZERO):
+        _claim(limits, space.claims, space.first_claim, run.jobs[NUMBER, run.lists[END_JOB, i]])
 
 
 @inner
