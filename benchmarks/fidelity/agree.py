@@ -132,7 +132,7 @@ class Run:
         for whose, what, most in self.limited.of(names):
             name = " ".join((*whose, what))
             self.limits[name] = Limit(most, before=what == JOBS)
-            takes += [(name, has[what])] * (has[what] <= most)
+            takes.append((name, has[what]))
         return replace(job, takes=tuple(takes))
 
     def at(self, instant: float, cleared_s: float) -> tuple[Machine, list[Job]] | None:

@@ -12,7 +12,7 @@ from benchmarks.fidelity.digest import read
 
 from tests.slurm.real import needs_slurm
 
-JOBS = 80
+JOBS = 100
 
 
 @pytest.mark.slurm

@@ -36,6 +36,15 @@ def test_a_newer_one_decided_so() -> None:
     assert found.planned.same_nodes == found.planned.theirs == 2021
 
 
+def test_limits_held_jobs_back_there() -> None:
+    """Of three users and their accounts: all passes, and all cycles, of 250 jobs on a real Slurm 22.05."""
+    digest = read(RECORDED / "limits-22.05.json.xz")
+    found = agreement(digest, settings_of(digest))
+    assert (found.passes, found.cycles, found.unknown, found.apart, found.at_an_end) == (211, 311, 0, 2, 2)
+    assert (found.main.theirs, found.main.ours_too, found.main.same_nodes, found.main.only_ours) == (227, 227, 226, 0)
+    assert (found.backfill.theirs, found.backfill.same_nodes, found.backfill.only_ours) == (18, 18, 1)
+
+
 def test_a_digest_comes_back(tmp_path: Path) -> None:
     told = read(RECORDED / "mixed-22.05.json.xz")
     told.write(tmp_path / "again.json.xz")
