@@ -66,10 +66,11 @@ RUN_*: runs of neighbours, in order. FOUND_*: the nodes that a job is given, in 
 NODE_ROWS = 8
 
 # Rows of Space.words: sets of nodes as bits.
-ALLOWED, BASE, KEPT, ONLY, LEFT, OUT = range(6)
+ALLOWED, BASE, KEPT, ONLY, LEFT, OUT, FREE, SOME = range(8)
 """ALLOWED: where a job may be looked for. BASE: its nodes that are up and not kept from it. KEPT: nodes of reservations
-in its way. ONLY: those that were found for it. LEFT: taken from the main loop. OUT: nodes that are down."""
-WORD_ROWS = 6
+in its way. ONLY: those that were found for it. LEFT: taken from the main loop. OUT: nodes that are down. FREE: with
+a core that nobody has. SOME: those of ALLOWED that have something for a job."""
+WORD_ROWS = 8
 
 # Rows of Space.spans: the table of the backfill as a list, the first at 0.
 BEGIN, END, BEHIND = range(3)
@@ -87,11 +88,11 @@ SLOTS = 8
 WHOSE, SO_FAR, CHANGES = range(3)
 """WHOSE: the kind; -1: nothing. SO_FAR: how many ends are known, in order; CHANGES: and changes of nodes."""
 SEEN_ROWS = 3
-# Rows of Space.changes, for each slot.
+# Columns of Space.changes, which has so many rows for each slot.
 CHANGED, BEFORE, AFTERWARDS, BY_END, LAST_CHANGE = range(5)
 """Which node changes, and how many cores of it such a job could use before and afterwards; by which of the ends, and
 which change of the node was the one before; -1: none."""
-CHANGE_ROWS = 5
+CHANGE_COLUMNS = 5
 
 # Positions in Space.info: how many there are.
 SPANS, FOUND_NODES, RUNNERS, PAIRS, MANY, TOTAL, LISTED = range(7)
@@ -115,7 +116,10 @@ OF_USER, OF_PART, RESERVATIONS = range(3)
 SHIFT = 6
 BITS, MASK = 1 << SHIFT, (1 << SHIFT) - 1
 """Of a word; the sign is one of them."""
-HALF: int = np.int64(BITS // 2)  # type: ignore[assignment]  # see timeline.py
+DE_BRUIJN: int = np.int64(0x03F79D71B4CB0A89)  # type: ignore[assignment]  # see timeline.py
+TOP_BITS = BITS - SHIFT
+PLACE_OF_BIT = np.zeros(BITS, np.int64)
+PLACE_OF_BIT[[(int(DE_BRUIJN) << bit) % 2**BITS >> TOP_BITS for bit in range(BITS)]] = np.arange(BITS)
 BATCH = 30
 """Seconds: the first batch of ends is as wide, and ends at a multiple of it."""
 MOST_ENDS = 201
@@ -141,6 +145,8 @@ class Space(NamedTuple):
     seen: Ints
     now_has: Ints
     """By slot and node: HAS as it is now."""
+    has_bits: Ints
+    """By slot: the nodes where that is more than 0, as bits."""
     last_change: Ints
     """By slot and node: its last change that is known; -1: none."""
     first_change: Ints
@@ -180,9 +186,10 @@ class Space(NamedTuple):
         return self._replace(
             sets=sets, nodes=rows, free=np.zeros(((1 + SLOTS) * nodes, width), np.int64), kinds=_kinds(cap),
             seen=np.zeros((SEEN_ROWS, SLOTS), np.int64), now_has=np.zeros((SLOTS, nodes), np.int64),
+            has_bits=np.zeros((SLOTS, wide), np.int64),
             last_change=np.zeros((SLOTS, nodes), np.int64),
             first_change=np.zeros((SLOTS, 2 * room + 3), np.int64),
-            changes=np.zeros((CHANGE_ROWS * SLOTS, most + 1), np.int64),
+            changes=np.zeros((SLOTS * (most + 1), CHANGE_COLUMNS), np.int64),
             words=np.zeros((WORD_ROWS, wide), np.int64), spans=np.zeros((SPAN_ROWS, spans), np.int64),
             span_words=np.zeros((spans, wide), np.int64), ends=np.zeros((END_ROWS, 2 * room + 2), np.int64),
             pairs=np.zeros((1 + width, most + 1), np.int64),
@@ -225,7 +232,7 @@ def bits_of(rows: Any) -> Ints:
 
 
 _NO = np.zeros((0, 1), np.int64)
-NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 15, _NO[:, 0])
+NO_SPACE = Space(_NO[:, 0], *(_NO,) * 5, _NO[:, 0], *(_NO,) * 16, _NO[:, 0])
 
 
 class SlurmRule(NamedTuple):
@@ -360,22 +367,17 @@ def _room(rule: SlurmRule, cap: Any, job: int, node: int, base: int, by_tasks: b
 
 @inner
 def _lowest(word: int) -> int:
-    """Which bit of a word is the lowest that is set."""
-    found, width = ZERO, HALF
-    while width > 0:
-        if word & ((ONE << width) - 1) == 0:
-            word >>= width
-            found += width
-        width >>= 1
+    """Which bit of a word is the lowest that is set: times DE_BRUIJN, each power of 2 has other bits at its top."""
+    found: int = PLACE_OF_BIT[((word & -word) * DE_BRUIJN) >> TOP_BITS & MASK]
     return found
 
 
 @inner
-def _list(nodes: Ints, info: Ints, words: Ints) -> None:
-    """Make LIST the nodes of ALLOWED, in order."""
+def _list(nodes: Ints, info: Ints, words: Ints, row: int) -> None:
+    """Make LIST the nodes of a set, in order."""
     info[LISTED] = ZERO
     for w in range(words.shape[1]):
-        word = words[ALLOWED, w]
+        word = words[row, w]
         while word != 0:
             nodes[LIST, info[LISTED]] = w * BITS + _lowest(word)
             word &= word - 1
@@ -387,7 +389,7 @@ def _count(rule: SlurmRule, cap: Any, job: int, by_tasks: bool) -> None:
     """What a job could use of each node of ALLOWED, with what is free now: HAS, and in all. These nodes are listed."""
     space = rule.space
     nodes, info = space.nodes, space.info
-    _list(nodes, info, space.words)
+    _list(nodes, info, space.words, ALLOWED)
     info[MANY] = info[TOTAL] = ZERO
     for i in range(info[LISTED]):
         node = nodes[LIST, i]
@@ -532,14 +534,23 @@ def _forget(space: Space) -> None:
 
 
 @inner
+def _row_of(changes: Ints, slot: int) -> int:
+    """The first of the changes of a slot."""
+    return slot * (changes.shape[0] // SLOTS)
+
+
+@inner
 def _begin(rule: SlurmRule, cap: Any, job: int, slot: int, kind: int, by_tasks: bool) -> None:
     """Keep in a slot what ends bring to such a job."""
     space, nodes = rule.space, rule.space.nodes.shape[1]
     space.seen[WHOSE, slot], space.seen[SO_FAR, slot], space.seen[CHANGES, slot] = kind, ZERO, ZERO
     space.first_change[slot, 0] = 0
     which, base = cap.rows[WILL_DO, job], (1 + slot) * nodes
+    _clear(space.has_bits, slot)
     for node in range(nodes):
         has = _room(rule, cap, job, node, ZERO, by_tasks) if _in(space.sets, which, node) else ZERO
+        if has > 0:
+            _put(space.has_bits, slot, node)
         space.now_has[slot, node], space.last_change[slot, node] = has, NONE
         for w in range(cap.capacity.shape[1]):
             space.free[base + node, w] = space.free[node, w]
@@ -549,7 +560,7 @@ def _begin(rule: SlurmRule, cap: Any, job: int, slot: int, kind: int, by_tasks: 
 def _see(rule: SlurmRule, cap: Any, job: int, slot: int, by_tasks: bool) -> None:
     """Find out what the next end brings that a slot does not know."""
     space = rule.space
-    at, change, rows = space.seen[SO_FAR, slot], space.seen[CHANGES, slot], CHANGE_ROWS * slot
+    at, change, rows = space.seen[SO_FAR, slot], space.seen[CHANGES, slot], _row_of(space.changes, slot)
     which, base = cap.rows[WILL_DO, job], (1 + slot) * space.nodes.shape[1]
     for pair in range(space.ends[FIRST_PAIR, at], space.ends[LAST_PAIR, at]):
         node = space.pairs[0, pair]
@@ -558,12 +569,12 @@ def _see(rule: SlurmRule, cap: Any, job: int, slot: int, by_tasks: bool) -> None
         for w in range(cap.capacity.shape[1]):
             space.free[base + node, w] += space.pairs[1 + w, pair]
         last = space.last_change[slot, node]
-        space.changes[rows + CHANGED, change], space.changes[rows + BY_END, change] = node, at
-        space.changes[rows + BEFORE, change] = (
-            space.changes[rows + AFTERWARDS, last] if last >= 0 else space.now_has[slot, node]
+        space.changes[rows + change, CHANGED], space.changes[rows + change, BY_END] = node, at
+        space.changes[rows + change, BEFORE] = (
+            space.changes[rows + last, AFTERWARDS] if last >= 0 else space.now_has[slot, node]
         )
-        space.changes[rows + AFTERWARDS, change] = _room(rule, cap, job, node, base, by_tasks)
-        space.changes[rows + LAST_CHANGE, change], space.last_change[slot, node] = last, change
+        space.changes[rows + change, AFTERWARDS] = _room(rule, cap, job, node, base, by_tasks)
+        space.changes[rows + change, LAST_CHANGE], space.last_change[slot, node] = last, change
         change += 1
     space.seen[SO_FAR, slot], space.seen[CHANGES, slot] = at + 1, change
     space.first_change[slot, at + 1] = change
@@ -575,9 +586,9 @@ def _give_back(info: Ints, words: Ints, changes: Ints, row: int, first: int, las
     more than it needs: it is called for each end of each search.)"""
     on = False
     for change in range(first, last):
-        if _in(words, ALLOWED, changes[row + CHANGED, change]):
+        if _in(words, ALLOWED, changes[row + change, CHANGED]):
             on = True
-            before, has = changes[row + BEFORE, change], changes[row + AFTERWARDS, change]
+            before, has = changes[row + change, BEFORE], changes[row + change, AFTERWARDS]
             info[MANY] += np.int64(has > 0) - np.int64(before > 0)
             info[TOTAL] += has - before
     return on
@@ -595,9 +606,9 @@ def _may_be_enough(
             node = w * BITS + _lowest(word)
             word &= word - 1
             change = last_change[node]
-            while change >= 0 and changes[row + BY_END, change] >= ended:
-                change = changes[row + LAST_CHANGE, change]
-            has = changes[row + AFTERWARDS, change] if change >= 0 else has_now[node]
+            while change >= 0 and changes[row + change, BY_END] >= ended:
+                change = changes[row + change, LAST_CHANGE]
+            has = changes[row + change, AFTERWARDS] if change >= 0 else has_now[node]
             many -= has > 0
             total -= has
         if many <= 0 and total <= 0:
@@ -606,28 +617,34 @@ def _may_be_enough(
 
 
 @inner
-def _tally(info: Ints, words: Ints, has_now: Ints, slot: int) -> None:
+def _tally(info: Ints, words: Ints, has_bits: Ints, has_now: Ints, slot: int) -> None:
     """What a job could use of ALLOWED now, in all."""
-    info[MANY] = info[TOTAL] = ZERO
+    many, total = ZERO, ZERO
     for w in range(words.shape[1]):
-        word = words[ALLOWED, w]
+        word = words[ALLOWED, w] & has_bits[slot, w]
         while word != 0:
-            has = has_now[slot, w * BITS + _lowest(word)]
+            total += has_now[slot, w * BITS + _lowest(word)]
+            many += ONE
             word &= word - 1
-            info[MANY] += has > 0
-            info[TOTAL] += has
+    info[MANY], info[TOTAL] = many, total
 
 
 @inner
 def _gather_then(rule: SlurmRule, cap: Any, job: int, slot: int, ended: int) -> None:
     """Nodes of ALLOWED for a job, with what is free when so many of those that run have ended."""
     space = rule.space
-    nodes, row = space.nodes, CHANGE_ROWS * slot
-    _list(nodes, space.info, space.words)
+    nodes, words, row = space.nodes, space.words, _row_of(space.changes, slot)
+    for w in range(words.shape[1]):
+        words[SOME, w] = words[ALLOWED, w] & space.has_bits[slot, w]
+    for change in range(space.first_change[slot, ended]):
+        node = space.changes[row + change, CHANGED]
+        if _in(words, ALLOWED, node):
+            _put(words, SOME, node)
+    _list(nodes, space.info, words, SOME)
     for i in range(space.info[LISTED]):
         nodes[HAS, nodes[LIST, i]] = space.now_has[slot, nodes[LIST, i]]
     for change in range(space.first_change[slot, ended]):
-        nodes[HAS, space.changes[row + CHANGED, change]] = space.changes[row + AFTERWARDS, change]
+        nodes[HAS, space.changes[row + change, CHANGED]] = space.changes[row + change, AFTERWARDS]
     _gather(rule, cap, job)
 
 
@@ -665,7 +682,7 @@ def _looked_for(
     info, words, changes, ends, many = space.info, space.words, space.changes, space.ends, space.info[RUNNERS]
     kind = 2 * space.kinds[job] + np.int64(by_tasks)
     slot: int = kind % SLOTS
-    seen, first, row = space.seen, space.first_change, CHANGE_ROWS * slot
+    seen, first, row = space.seen, space.first_change, _row_of(space.changes, slot)
     if seen[WHOSE, slot] != kind:
         _begin(rule, cap, job, slot, kind, by_tasks)
     if 0 < until and begin <= until:  # most searches find nothing: they need not be made
@@ -675,9 +692,16 @@ def _looked_for(
         spread = _spread(cap, job)
         nodes = _least_nodes(cap, job) if spread else ZERO
         cores = ZERO if spread else cap.rows[UNITS, job] * max(cap.need[job, 0], ONE)
-        if not _may_be_enough(words, space.now_has[slot], space.last_change[slot], changes, row, ended, nodes, cores):
+        if 2 * first[slot, ended] < space.nodes.shape[1]:  # few changes: fewer steps than all nodes
+            _tally(info, words, space.has_bits, space.now_has, slot)
+            _give_back(info, words, changes, row, ZERO, first[slot, ended])
+            enough = info[MANY] >= nodes and info[TOTAL] >= cores
+        else:
+            has_now, last_change = space.now_has[slot], space.last_change[slot]
+            enough = _may_be_enough(words, has_now, last_change, changes, row, ended, nodes, cores)
+        if not enough:
             return NONE
-    _tally(info, words, space.now_has, slot)
+    _tally(info, words, space.has_bits, space.now_has, slot)
     if begin <= now and _enough(rule, cap, job):
         _gather_then(rule, cap, job, slot, ZERO)
         return now
@@ -1035,8 +1059,41 @@ def _planned(
 
 
 @inner
+def _could_start(rule: SlurmRule, cap: Any, run: Run, job: int, now: int) -> bool:
+    """Whether there is room now for a job beside what is planned: then perhaps it starts in this cycle. It will not if
+    there is none, as plans come to it and what is free goes."""
+    space, spans, words, which = rule.space, rule.space.spans, rule.space.words, cap.rows[WILL_DO, job]
+    if not _let(space.limits, space.claims, space.first_claim, run.jobs[NUMBER, job], False):
+        return False
+    for w in range(words.shape[1]):
+        words[ALLOWED, w] = space.sets[which, w] & words[FREE, w]
+    end, at = now + run.jobs[ESTIMATE, job], ZERO
+    while True:
+        if spans[END, at] > now:
+            if spans[BEGIN, at] > end:
+                break
+            for w in range(words.shape[1]):
+                words[ALLOWED, w] &= space.span_words[at, w]
+        at = spans[BEHIND, at]
+        if at == 0:
+            break
+    spread = _spread(cap, job)
+    lacks = _least_nodes(cap, job) if spread else cap.rows[UNITS, job] * max(cap.need[job, 0], ONE)
+    for w in range(words.shape[1]):
+        word = words[ALLOWED, w]
+        while word != 0:
+            has = _room(rule, cap, job, w * BITS + _lowest(word), ZERO, False)
+            word &= word - 1
+            lacks -= np.int64(has > 0) if spread else has
+            if lacks <= 0:
+                return True
+    return False
+
+
+@inner
 def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_started: int) -> int:
-    """One of the backfill, over the jobs in ORDER; how many have started in all."""
+    """One of the backfill, over the jobs in ORDER; how many have started in all. Unless its plan is to be kept, it ends
+    where nobody behind could start in it: the next one plans anew."""
     space, info, count, columns = rule.space, rule.space.info, rule.space.counts, rule.space.columns
     spans = space.spans
     _forget(space)
@@ -1047,8 +1104,24 @@ def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_starte
         space.span_words[0, w] = ~space.words[OUT, w]
     for i in range(count.shape[1]):
         count[OF_USER, i] = count[OF_PART, i] = count[RESERVATIONS, i] = ZERO
+    for node in range(space.nodes.shape[1]):
+        if node & MASK == 0:
+            space.words[FREE, node >> SHIFT] = ZERO
+        if space.free[node, 0] > 0:
+            _put(space.words, FREE, node)
     tested, started, array, of_array, rejected = ZERO, ZERO, NONE, ZERO, NONE
+    last: int = waiting - 1
     for i in range(waiting):
+        while (
+            not rule.common.keep_expected
+            and last >= i
+            and not _could_start(rule, cap, run, run.lists[ORDER, last], now)
+        ):
+            last -= 1
+        if last < i:
+            break
+        if i == 0:
+            _line_up(rule, cap, run)
         job = run.lists[ORDER, i]
         number = run.jobs[NUMBER, job]
         its = columns[ARRAY, number]
@@ -1148,10 +1221,12 @@ def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
 
 @inner
 def _line_up(rule: SlurmRule, cap: Any, run: Run) -> None:
-    """The running jobs by their expected ends, with what they have of each node."""
-    space, many = rule.space, run.info[RUNNING]
-    for i in range(many):
-        job = run.lists[END_JOB, i]
+    """The running jobs by their expected ends, with what they have of each node; those that have just started stand
+    there."""
+    space, at = rule.space, rule.space.info[RUNNERS]
+    many = at + run.info[RUNNING]
+    for i in range(at, many):
+        job = run.lists[END_JOB, i - at]
         space.ends[ENDS_JOB, i], space.ends[ENDS_AT, i] = job, run.jobs[START, job] + run.jobs[ESTIMATE, job]
         _list_pairs(space, cap, job, cap.placed, i)
     # A heap sort: the running jobs are thousands.
@@ -1195,14 +1270,11 @@ def _decide_slurm(rule: SlurmRule, cap: Any, run: Run, now: int) -> int:
     if waiting == 0:
         return ZERO
     _look(rule, cap, run, now)
-    cycle = (now - rule.phase) % rule.interval == 0
     rule.space.info[RUNNERS] = rule.space.info[PAIRS] = ZERO
-    if cycle:
-        _line_up(rule, cap, run)
     everything = now % rule.full == 0
     queue, _ = sort_if_moving(run, rule, now)
     n_started = _main_loop(rule, cap, run, queue, now, _NEVER if everything else rule.depth)
-    if cycle:
+    if (now - rule.phase) % rule.interval == 0:
         n_started = _cycle(rule, cap, run, now, waiting - n_started, n_started)
     if n_started < waiting:
         next_cycle = now + rule.interval - (now - rule.phase) % rule.interval
