@@ -5,11 +5,12 @@
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
     python -m benchmarks.fidelity priorities FILE ... [--differ 20]
     python -m benchmarks.fidelity free FILE ...
+    python -m benchmarks.fidelity changes [FOLDER]
 
 The first submits a workload to a real cluster of 64 nodes and keeps what was decided. The second puts the state just
-before each decision together and lets our rules decide. The third does so for the priorities of jobs. The last replays
-all jobs, from 20 phases of the backfill's clock, and compares waits with those of the real runs: all files are runs of
-one workload.
+before each decision together and lets our rules decide. The third does so for the priorities of jobs. The fourth
+replays all jobs, from 20 phases of the backfill's clock, and compares waits with those of the real runs: all files are
+runs of one workload. The last says what `dovetail whatif` predicted of changes, beside what real runs then did.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import os
 from pathlib import Path
 
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
+from benchmarks.fidelity.changes import told
 from benchmarks.fidelity.collect import NODES, collect, keep_history, started
 from benchmarks.fidelity.digest import read
 from benchmarks.fidelity.free import free
@@ -26,6 +28,9 @@ from benchmarks.fidelity.priorities import ranked
 from benchmarks.fidelity.workloads import KINDS
 from scipy.stats import binomtest
 from tests.slurm.real import ROOTS, SUITES
+
+RECORDED = Path(__file__).parent / "recorded"
+CHANGED = ("mixed", "wide")
 
 
 def _row(name: str, one: Counts) -> str:
@@ -78,6 +83,17 @@ def compare(files: list[Path]) -> None:
         print(f"    {name:<10}{many:>6,} jobs{theirs:>10,.0f} s{mine:>10,.0f} s")
 
 
+def foretold(folder: Path) -> None:
+    for kind in CHANGED:
+        for question, one in told(folder, kind).items():
+            print(f"{kind}, {question}: mean wait {one.before_s:,.0f} s before")
+            print(f"  real change {one.real_s:+,.0f} s, 95 % interval {one.real_s - one.margin_s:+,.0f} to"
+                  f" {one.real_s + one.margin_s:+,.0f} s")  # fmt: skip
+            for mean, low, high in one.predicted:
+                print(f"  predicted {mean:+,.0f} s, {low:+,.0f} to {high:+,.0f} s")
+            print(f"  sign right in {one.signs} of {len(one.predicted)}, real change inside in {one.inside}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fidelity")
     verbs = parser.add_subparsers(dest="verb", required=True)
@@ -100,7 +116,12 @@ def main() -> None:
     third.add_argument("--differ", type=int, default=0)
     beside = verbs.add_parser("free")
     beside.add_argument("files", type=Path, nargs="+")
+    last = verbs.add_parser("changes")
+    last.add_argument("folder", type=Path, nargs="?", default=RECORDED)
     given = parser.parse_args()
+    if given.verb == "changes":
+        foretold(given.folder)
+        return
     if given.verb == "free":
         compare(given.files)
         return

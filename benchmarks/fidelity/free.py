@@ -63,7 +63,7 @@ class Free:
 def free(digests: Sequence[Digest], phases: int = PHASES) -> Free:
     """Our ensemble: of each real run its own jobs, as they came and ran, from each phase of the backfill's clock."""
     runs = [Run(digest) for digest in digests]
-    known = [_by_call(run) for run in runs]
+    known = [by_call(run) for run in runs]
     calls = sorted(set.intersection(*(set(one) for one in known)))
     real = np.array([
         [run.started[one[call]] - came(run, one[call]) for call in calls] for run, one in zip(runs, known, strict=True)
@@ -81,7 +81,7 @@ def free(digests: Sequence[Digest], phases: int = PHASES) -> Free:
     return Free(len(calls), cores, real, np.array(ours))
 
 
-def _by_call(run: Run) -> dict[tuple[int, int], int]:
+def by_call(run: Run) -> dict[tuple[int, int], int]:
     """The jobs that started, by the call of sbatch that each came with, and its task: numbers differ from run to run,
     as tasks of arrays take some when they start."""
     calls = {number: at for at, number in enumerate(sorted(run.digest.asked))}

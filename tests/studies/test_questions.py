@@ -13,7 +13,7 @@ from dovetail.errors import SettingError
 from dovetail.model.cluster import PARTITION, NodeKind, Outage, by_node
 from dovetail.policies.slurm import as_told
 from dovetail.referee import check_schedule
-from dovetail.studies.questions import Site
+from dovetail.studies.questions import Site, swept
 from tests.policies.test_slurm import jobs, machine
 
 
@@ -85,6 +85,47 @@ def test_what_cannot_be_asked(text: str, words: str) -> None:
     with pytest.raises(SettingError, match=words) as error:
         site().asked([text])
     assert "\x1b" not in str(error.value)
+
+
+def dated() -> Site:
+    """The same with a first second: 2026-03-01 at midnight, in Zurich."""
+    made = site()
+    header = {"UnixStartTime": ("1772319600",), "TimeZoneString": ("Europe/Zurich",)}
+    return replace(made, workload=replace(made.workload, header=header))
+
+
+@pytest.mark.parametrize(("text", "nodes", "when"), [
+    ("outage=2026-03-01T01:00..2026-03-01T02:30", tuple(range(10)), (3600, 9000)),
+    ("outage.urgent=2026-03-01..2026-03-02", tuple(range(6)), (0, 86_400)),
+    ("outage.fat=2026-03-01T00:00Z..2026-03-01T01:00Z", (6, 7, 8, 9), (3600, 7200)),
+])  # fmt: skip
+def test_maintenance(text: str, nodes: tuple[int, ...], when: tuple[int, int]) -> None:
+    asked = dated().asked([text])
+    assert asked.cluster.outages[-1] == Outage(nodes, *when)
+    made = replay(asked.workload, asked.policy, cluster=asked.cluster)
+    assert not check_schedule(made)
+    begins, ends = when
+    beside = (made.start >= ends) | (made.start + made.workload.limit <= begins)
+    assert beside.all() == (len(nodes) == 10)
+
+
+@pytest.mark.parametrize("text", [
+    "outage=2026-03-02..2026-03-01", "outage=soon..later", "outage=2026-03-01", "outage=2020-01-01..2020-01-02",
+    "outage.fats=2026-03-01..2026-03-02", "outage=2036-03-01..2036-03-02",
+])  # fmt: skip
+def test_no_such_maintenance(text: str) -> None:
+    with pytest.raises(SettingError, match=r"write outage=|it is to begin|did you mean fat"):
+        dated().asked([text])
+    with pytest.raises(SettingError, match="when its first second was"):
+        site().asked([text])
+
+
+def test_curves() -> None:
+    assert swept("bf_window=720..10080") == [f"bf_window={one}" for one in (720, 1393, 2694, 5211, 10080)]
+    assert swept("bf_max_job_test=1..3/9") == ["bf_max_job_test=1", "bf_max_job_test=2", "bf_max_job_test=3"]
+    for odd in ("bf_window=9..3", "bf_window", "bf_window=0..9", "load*=1..2/1", "=", "bf_window=1..2/0"):
+        with pytest.raises(SettingError, match="a sweep is written"):
+            swept(odd)
 
 
 def test_no_priorities_no_weights() -> None:

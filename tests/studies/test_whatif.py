@@ -121,6 +121,8 @@ def test_the_command(tmp_path: Path) -> None:
         "not modelled",
     ):
         assert told in text
+    curve = json.loads(run("whatif", *words, "--sweep", "bf_window=10..1000/3", "--json").stdout)["answers"]
+    assert [one["asked"] for one in curve] == ["bf_window=10", "bf_window=100", "bf_window=1000"]
     told = json.loads(run("whatif", *words, "--set", "nodes+=50%", "--json").stdout)
     (answer,) = told["answers"]
     assert answer["told"]

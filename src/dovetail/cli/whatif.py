@@ -27,6 +27,9 @@ def whatif_command(
             "--set", metavar="CHANGE,...", help="bf_window=2880, nodes+=10%, load*=1.2, ...; repeat to ask more."
         ),
     ] = None,
+    sweeps: Annotated[
+        list[str] | None, typer.Option("--sweep", metavar="KEY=LOW..HIGH", help="A curve: bf_window=720..10080, or /7.")
+    ] = None,
     policies: Annotated[
         list[str] | None, typer.Option("--policy", "-p", metavar="POLICY", help="Another policy in place of Slurm's.")
     ] = None,
@@ -49,8 +52,9 @@ def whatif_command(
     from dovetail.slurm.scheduling import read_kept
     from dovetail.studies import whatif
     from dovetail.studies.executors import engine
-    from dovetail.studies.questions import Site
+    from dovetail.studies.questions import Site, swept
 
+    questions = [*(questions or ()), *(one for text in sweeps or () for one in swept(text))]
     if not questions and not policies:
         raise SettingError("nothing is asked: give --set bf_window=2880, --set nodes+=10%, --policy easy, ...")
     told = cluster.with_name(f"{cluster.stem}.slurm.json")
@@ -61,7 +65,7 @@ def whatif_command(
     prepare.need_jobs(workload)
     policy, notes = as_told(read_kept(told))
     site = Site(workload, nodes, policy)
-    asked = whatif.alternatives(site, questions or ())
+    asked = whatif.alternatives(site, questions)
     asked += [whatif.Alternative(name, site, policy_named(name)) for name in policies or ()]
     for one in asked:
         prepare.make_ready(one.site.workload, [one.policy or one.site.policy], one.site.cluster)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.model.cluster import PARTITION, Cluster, NodeKind
+from dovetail.io.swf import header_count
+from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of, unknown
 from dovetail.policies.slurm import FACTORS, OURS, Slurm
@@ -88,6 +91,20 @@ class Site:
             f" {duration(int(self.workload.limit.max()))}: a job that could only start after that has no reservation,"
             " so smaller ones pass it again and again, and wide jobs starve.",
         )
+
+
+_SWEEP: Final = re.compile(r"([^=]*=\s*)(\d{1,9})\.\.(\d{1,9})(?:/(\d{1,2}))?")
+STEPS: Final = 5
+
+
+def swept(text: str) -> list[str]:
+    """Questions for a curve: KEY=LOW..HIGH, or with /STEPS behind it; each value is as many times the one before."""
+    match = _SWEEP.fullmatch(text.strip())
+    low, high, steps = (int(match[at] or STEPS) for at in (2, 3, 4)) if match else (0, 0, 0)
+    if match is None or not 0 < low < high or steps < 2:
+        raise SettingError(f"{printable(text)!r}: a sweep is written bf_window=720..10080, or with /7 for 7 values")
+    values = {round(low * (high / low) ** (at / (steps - 1))) for at in range(steps)}
+    return [f"{match[1].strip()}{value}" for value in sorted(values)]
 
 
 def _changed(site: Site, text: str) -> Site:
@@ -211,15 +228,45 @@ def _factor(value: str) -> float:
 
 def _nodes(site: Site, of: str, how: str, value: str) -> Site:
     """More or fewer nodes, of all kinds or of one. New ones stand last; those of each kind that go are its last."""
-    kinds = site.cluster.kinds
-    chosen = [at for at, kind in enumerate(kinds) if of in ("", kind.name, *_partitions(kind))]
-    if not chosen:
-        names = [kind.name for kind in kinds]
-        raise ValueError(unknown("kind of node, or partition,", printable(of, 40), [*names, *site.cluster.partitions]))
+    kinds, chosen = site.cluster.kinds, _chosen(site.cluster, of)
     there = [kinds[at].count for at in chosen]
     counts = _shares(there, _how_many(value, sum(there)))
     made = _more if how == "+=" else _fewer
     return replace(site, cluster=made(site.cluster, dict(zip(chosen, counts, strict=True))))
+
+
+def _chosen(cluster: Cluster, of: str) -> list[int]:
+    """Kinds of nodes by the name of one, or of a partition; all, if nothing is named."""
+    found = [at for at, kind in enumerate(cluster.kinds) if of in ("", kind.name, *_partitions(kind))]
+    if not found:
+        names = [kind.name for kind in cluster.kinds]
+        raise ValueError(unknown("kind of node, or partition,", printable(of, 40), [*names, *cluster.partitions]))
+    return found
+
+
+def _outage(site: Site, of: str, how: str, value: str) -> Site:
+    """Maintenance of all nodes, of a kind or of a partition, known from the first second on."""
+    header = site.workload.header
+    epoch, zone = header_count(header, "UnixStartTime"), header.get("TimeZoneString", ("UTC",))[0]
+    if not epoch:
+        raise ValueError("the history does not say when its first second was: take the import of sacct")
+    begin, _, end = value.partition("..")
+    try:
+        first, last = (round(_local(text, zone).timestamp()) - epoch for text in (begin, end))
+    except (ValueError, OverflowError) as error:
+        raise ValueError("write outage=2026-03-01..2026-03-03, or T08:00 behind a day") from error
+    longest = int((site.workload.submit + site.workload.limit).max(initial=0))
+    if not 0 <= first < last or first > longest:
+        raise ValueError("it is to begin before it ends, and while the history lasts")
+    nodes = np.flatnonzero(np.isin(site.cluster.kind_of, _chosen(site.cluster, of)))
+    coming = Outage(tuple(nodes.tolist()), first, last)
+    return replace(site, cluster=replace(site.cluster, outages=(*site.cluster.outages, coming)))
+
+
+def _local(text: str, zone: str) -> datetime:
+    """An instant as a clock of the site shows it."""
+    told = datetime.fromisoformat(text.strip())
+    return told if told.tzinfo else told.replace(tzinfo=ZoneInfo(zone))
 
 
 def _partitions(kind: NodeKind) -> list[str]:
@@ -280,5 +327,6 @@ def _fewer(cluster: Cluster, counts: Mapping[int, int]) -> Cluster:
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Site, str, str, str], Site]]]] = {
     "weight": (("=",), _weight), "tier": (("=",), _tier), "maxtime": (("=",), _max_time), "load": (("*=",), _load),
     "limits": (("*=",), _limits), "nodes": (("+=", "-="), _nodes), "qos": (("=",), _qos), "account": (("=",), _account),
+    "outage": (("=",), _outage),
 }  # fmt: skip
 """What is changed how, beside SchedulerParameters."""
