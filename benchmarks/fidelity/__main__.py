@@ -20,7 +20,7 @@ import os
 from pathlib import Path
 
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
-from benchmarks.fidelity.changes import told
+from benchmarks.fidelity.changes import RUNS, Told, told
 from benchmarks.fidelity.collect import NODES, collect, keep_history, started
 from benchmarks.fidelity.digest import read
 from benchmarks.fidelity.free import free
@@ -84,14 +84,22 @@ def compare(files: list[Path]) -> None:
 
 
 def foretold(folder: Path) -> None:
+    every = list[Told]()
     for kind in CHANGED:
-        for question, one in told(folder, kind).items():
-            print(f"{kind}, {question}: mean wait {one.before_s:,.0f} s before")
+        for (question, name), one in told(folder, kind).items():
+            print(f"{kind}, {question}, {name}: {one.jobs} jobs, mean wait {one.before_s:,.0f} s before")
             print(f"  real change {one.real_s:+,.0f} s, 95 % interval {one.real_s - one.margin_s:+,.0f} to"
                   f" {one.real_s + one.margin_s:+,.0f} s")  # fmt: skip
             for mean, low, high in one.predicted:
                 print(f"  predicted {mean:+,.0f} s, {low:+,.0f} to {high:+,.0f} s")
             print(f"  sign right in {one.signs} of {len(one.predicted)}, real change inside in {one.inside}")
+            every.append(one)
+    clear = [one for one in every if one.tells]
+    signs, inside = sum(one.signs for one in clear), sum(one.inside for one in every)
+    print(
+        f"{len(every)} changes. The real runs can tell {len(clear)}: there the sign is right in {signs} of"
+        f" {len(RUNS) * len(clear)} predictions. The real change is inside in {inside} of {len(RUNS) * len(every)}"
+    )
 
 
 def main() -> None:

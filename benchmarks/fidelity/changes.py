@@ -23,7 +23,8 @@ from benchmarks.fidelity.free import PHASES, by_call
 from benchmarks.fidelity.nouns import came
 from scipy.stats import t as student
 
-from dovetail.arrays import Floats
+from dovetail.arrays import Floats, Mask
+from dovetail.studies.whatif import CLASSES
 
 RUNS = range(1, 6)
 BEFORE = "window10-64"
@@ -31,11 +32,15 @@ QUESTIONS = {"bf_window=1440": "", "nodes+=25%": "window10-80"}
 """What is asked, and what the runs after it are called; '': as those with default settings."""
 
 
+ALL = "all"
+
+
 @dataclass(frozen=True)
 class Told:
-    """Of one question about one workload, in seconds: the real change of the mean wait with its 95 % interval, and of
+    """Of one question about one workload, in seconds: the real change of a mean wait with its 95 % interval, and of
     each history before it what was predicted, from where to where."""
 
+    jobs: int
     before_s: float
     real_s: float
     margin_s: float
@@ -45,6 +50,11 @@ class Told:
     def inside(self) -> int:
         """Of how many histories the real change is in the interval that was predicted."""
         return sum(low <= self.real_s <= high for _, low, high in self.predicted)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the real runs can tell that there is a change."""
+        return abs(self.real_s) > self.margin_s
 
     @property
     def signs(self) -> int:
@@ -64,39 +74,49 @@ def slim(digest: Digest) -> Digest:
     return digest
 
 
-def told(folder: Path, kind: str) -> dict[str, Told]:
-    """Each question about a workload, by the runs in a folder and in `changes` below it."""
+def told(folder: Path, kind: str) -> dict[tuple[str, str], Told]:
+    """Each question about a workload, of all jobs and of each class of size, by the runs in a folder and in `changes`
+    below it."""
     changes = folder / "changes"
-    plain = [folder / f"{kind}-22.05{f'-{run}' if run > 1 else ''}.json.xz" for run in RUNS]
-    sets = {name: [changes / f"{kind}-{name}-{run}.json.xz" for run in RUNS] for name in (BEFORE, "window10-80")}
-    files = {BEFORE: sets[BEFORE], "": plain, "window10-80": sets["window10-80"]}
-    means = _means({name: [read(one) for one in some] for name, some in files.items()})
+    files = {"": [folder / f"{kind}-22.05{f'-{run}' if run > 1 else ''}.json.xz" for run in RUNS]}
+    files |= {name: [changes / f"{kind}-{name}-{run}.json.xz" for run in RUNS] for name in (BEFORE, "window10-80")}
+    waits, classes = _waits({name: [read(one) for one in some] for name, some in files.items()})
     foretold = [predicted(changes / f"{kind}-{BEFORE}-{run}.history.json.xz") for run in RUNS]
     found = {}
     for at, (question, after) in enumerate(QUESTIONS.items()):
-        real = float(means[after].mean() - means[BEFORE].mean())
-        spread = sum(values.var(ddof=1) / len(values) for values in (means[after], means[BEFORE]))
-        margin = float(student.ppf(0.975, len(RUNS) - 1) * np.sqrt(spread))
-        found[question] = Told(float(means[BEFORE].mean()), real, margin, [one[at] for one in foretold])
+        for name, chosen in classes.items():
+            before, then = (waits[one][:, chosen].mean(axis=1) for one in (BEFORE, after))
+            spread = sum(values.var(ddof=1) / len(values) for values in (before, then))
+            margin = float(student.ppf(0.975, len(RUNS) - 1) * np.sqrt(spread))
+            of_it = [one[at][name] for one in foretold]
+            real = float(then.mean() - before.mean())
+            found[question, name] = Told(int(chosen.sum()), float(before.mean()), real, margin, of_it)
     return found
 
 
-def _means(digests: dict[str, list[Digest]]) -> dict[str, Floats]:
-    """The mean wait of each run, of the jobs that all of them started."""
+def _waits(digests: dict[str, list[Digest]]) -> tuple[dict[str, Floats], dict[str, Mask]]:
+    """The waits in each run of the jobs that all of them started, and the classes of these."""
     runs = {name: [Run(one) for one in some] for name, some in digests.items()}
     known = {name: [by_call(run) for run in some] for name, some in runs.items()}
     calls = sorted(set.intersection(*(set(one) for some in known.values() for one in some)))
-    return {
-        name: np.array([
-            np.mean([run.started[job] - came(run, job) for job in map(by.__getitem__, calls)])
-            for run, by in zip(some, known[name], strict=True)
-        ])
+    first, of_first = runs[BEFORE][0], known[BEFORE][0]
+    cores = np.array([int(first.digest.jobs[of_first[call]]["NumCPUs"]) for call in calls])
+    below = {most: ([0] + [one for one, _ in CLASSES if one])[at] for at, (most, _) in enumerate(CLASSES)}
+    on_node = first.nodes[0].cores
+    classes = {ALL: np.ones(len(calls), bool)} | {
+        name: (cores > below[most] * on_node) & (cores <= (most or np.inf) * on_node) for most, name in CLASSES
+    }
+    found = {
+        name: np.array([[run.started[by[call]] - came(run, by[call]) for call in calls]
+                        for run, by in zip(some, known[name], strict=True)])
         for name, some in runs.items()
     }  # fmt: skip
+    return found, {name: chosen for name, chosen in classes.items() if chosen.any()}
 
 
-def predicted(packed: Path, phases: int = PHASES) -> list[tuple[float, float, float]]:
-    """The change of the mean wait and its interval, of each question, as the command says it of one history."""
+def predicted(packed: Path, phases: int = PHASES) -> list[dict[str, tuple[float, float, float]]]:
+    """The change of the mean wait and its interval, of each question, of all jobs and of each class, as the command
+    says it of one history."""
     texts: dict[str, str] = json.loads(lzma.decompress(packed.read_bytes()))
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -111,7 +131,11 @@ def predicted(packed: Path, phases: int = PHASES) -> list[tuple[float, float, fl
         answers: list[Any] = json.loads(_dovetail("whatif", jobs, "--cluster", cluster, *asked, *many, "--json"))[
             "answers"
         ]
-    return [(one["then_s"] - one["today_s"], one["low_s"], one["high_s"]) for one in answers]
+    return [
+        {name: (its["then_s"] - its["today_s"], its["low_s"], its["high_s"])
+         for name, its in ({ALL: one} | one["groups"]).items()}
+        for one in answers
+    ]  # fmt: skip
 
 
 def _dovetail(*words: str) -> str:
