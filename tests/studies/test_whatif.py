@@ -22,6 +22,9 @@ from dovetail.studies.whatif import Waits, alternatives, change, groups, shifted
 from tests.command import run
 from tests.policies.test_slurm import jobs, kept, machine
 
+PARTS = {
+    "partition batch", "partition urgent", "account phys", "account chem", "account other", "to 1 node", "to 4 nodes",
+}  # fmt: skip
 KIND = NodeKind("n", 8, (4,), (f"{PARTITION}batch", f"{PARTITION}urgent"))
 
 
@@ -56,7 +59,7 @@ def test_what_is_replayed() -> None:
     assert seen.recorded_s == pytest.approx(today.seconds[0].mean())
     assert (seen.low_s, seen.high_s) == (today.means().min(), today.means().max())
     assert not seen.far
-    assert {name for name, *_ in seen.groups} == {"batch", "urgent", "to 1 node", "to 4 nodes"}
+    assert {name for name, *_ in seen.groups} == PARTS
 
 
 def test_a_history_that_is_not_what_is_replayed() -> None:
@@ -89,8 +92,16 @@ def test_a_change_is_more_than_chance() -> None:
 
 def test_parts_of_the_jobs() -> None:
     parts = groups(site())
-    assert sum(int(parts[name].sum()) for name in ("batch", "urgent")) == 60
-    assert sum(int(jobs.sum()) for name, jobs in parts.items() if "node" in name) == 60
+    for word in ("partition", "account", "node"):
+        assert sum(int(jobs.sum()) for name, jobs in parts.items() if word in name) == 60
+    header = {"UnixStartTime": ("1772319600",), "TimeZoneString": ("Europe/Zurich",)}  # midnight
+    made = site()
+    parts = groups(replace(made, workload=replace(made.workload, header=header)))
+    by_day = [jobs for name, jobs in parts.items() if "submitted" in name]
+    assert [int(jobs.sum()) for jobs in by_day] == [60, 0, 0, 0]
+    assert list(parts)[5:] == [f"submitted {hour}-{hour + 6} h" for hour in (0, 6, 12, 18)] + [
+        "to 1 node", "to 4 nodes", "to 16 nodes", "more nodes",
+    ]  # fmt: skip
 
 
 def test_a_question_once() -> None:
@@ -128,4 +139,4 @@ def test_the_command(tmp_path: Path) -> None:
     assert answer["told"]
     assert answer["then_s"] < answer["today_s"] == told["today"]["mean_wait_s"]
     assert told["trust"]["jobs"] == 60
-    assert set(answer["groups"]) == {"batch", "urgent", "to 1 node", "to 4 nodes"}
+    assert set(answer["groups"]) == PARTS

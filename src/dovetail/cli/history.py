@@ -10,7 +10,6 @@ import typer
 
 from dovetail.cli import prepare, screen
 from dovetail.cli.report import told
-from dovetail.errors import SettingError
 from dovetail.units import printable
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ MOST_RANK: Final = 1
 """Columns of a higher rank are only shown if all are asked for."""
 MOST_NODES: Final = 10_000_000
 """In all lists of nodes together."""
-_ZONE: Final = "TimeZoneString"
 
 
 def history_command(
@@ -77,16 +75,9 @@ def history_command(
 
 def _zone(tz: str, jobs: Workload) -> str:
     """The zone that is asked for, else the log's own, if there is one of that name."""
-    from dovetail.io.local_times import zone_named
+    from dovetail.io.local_times import zone_named, zone_of
 
-    if tz:
-        return zone_named(tz)
-    for named in jobs.header.get(_ZONE, ()):
-        try:
-            return zone_named(named.strip())
-        except SettingError:
-            continue
-    return "UTC"
+    return zone_named(tz) if tz else zone_of(jobs.header)
 
 
 def _places(jobs: Workload, nodes: int) -> Places | None:

@@ -12,7 +12,10 @@ from dovetail.cli import prepare, screen
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
-    from dovetail.studies.whatif import Answer, Change, Trust
+    from dovetail.studies.whatif import Answer, Trust
+
+MOST_PARTS = 8
+"""That a sentence names."""
 
 
 def whatif_command(
@@ -154,15 +157,12 @@ def _say(one: Answer) -> None:
     else:
         word = "shorter" if made.then_s < made.today_s else "longer"
         screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")
-    gain = [_part(part, some) for part, some in one.groups.items() if some.told]
-    if gain:
-        screen.tell(f"Who would notice: {'; '.join(gain)}.", "  ", "  ")
+    for word, sign in (("gains", -1), ("loses", 1)):
+        parts = [(part, some.then_s - some.today_s) for part, some in one.groups.items() if some.told]
+        parts = sorted(((part, by) for part, by in parts if by * sign > 0), key=lambda pair: -abs(pair[1]))
+        if parts:
+            shown = "; ".join(f"{printable(part, 40)} {duration(round(abs(by)))}" for part, by in parts[:MOST_PARTS])
+            more = f"; {len(parts) - MOST_PARTS} more (--json)" if len(parts) > MOST_PARTS else ""
+            screen.tell(f"Who {word}, by how much on average: {shown}{more}.", "  ", "  ")
     for note in one.waits.notes:
         screen.tell(note, "  ", "  ")
-
-
-def _part(name: str, made: Change) -> str:
-    from dovetail.units import duration, printable
-
-    word = "less" if made.then_s < made.today_s else "more"
-    return f"{printable(name, 40)} {duration(round(abs(made.then_s - made.today_s)))} {word}"

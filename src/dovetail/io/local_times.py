@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,6 +27,16 @@ def zone_named(name: str) -> str:
     except pl.exceptions.PolarsError as error:
         raise SettingError(f"--tz: no time zone {printable(name)!r}; one is Europe/Berlin, another UTC") from error
     return name
+
+
+def zone_of(header: Mapping[str, tuple[str, ...]]) -> str:
+    """The zone of a log, if there is one of that name; else UTC."""
+    for named in header.get("TimeZoneString", ()):
+        try:
+            return zone_named(named.strip())
+        except SettingError:
+            continue
+    return "UTC"
 
 
 def both_hours(given: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:

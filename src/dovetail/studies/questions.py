@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from dovetail.errors import SettingError
+from dovetail.io.local_times import both_hours, zone_of
 from dovetail.io.swf import header_count
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage
 from dovetail.model.workload import Workload
@@ -247,12 +247,12 @@ def _chosen(cluster: Cluster, of: str) -> list[int]:
 def _outage(site: Site, of: str, how: str, value: str) -> Site:
     """Maintenance of all nodes, of a kind or of a partition, known from the first second on."""
     header = site.workload.header
-    epoch, zone = header_count(header, "UnixStartTime"), header.get("TimeZoneString", ("UTC",))[0]
+    epoch, zone = header_count(header, "UnixStartTime"), zone_of(header)
     if not epoch:
         raise ValueError("the history does not say when its first second was: take the import of sacct")
     begin, _, end = value.partition("..")
     try:
-        first, last = (round(_local(text, zone).timestamp()) - epoch for text in (begin, end))
+        first, last = (_instant(text, zone) - epoch for text in (begin, end))
     except (ValueError, OverflowError) as error:
         raise ValueError("write outage=2026-03-01..2026-03-03, or T08:00 behind a day") from error
     longest = int((site.workload.submit + site.workload.limit).max(initial=0))
@@ -263,10 +263,17 @@ def _outage(site: Site, of: str, how: str, value: str) -> Site:
     return replace(site, cluster=replace(site.cluster, outages=(*site.cluster.outages, coming)))
 
 
-def _local(text: str, zone: str) -> datetime:
-    """An instant as a clock of the site shows it."""
+def _instant(text: str, zone: str) -> int:
+    """Seconds since 1970 of an instant as a clock of a zone shows it, the first time if it does so twice."""
+    import polars as pl
+
     told = datetime.fromisoformat(text.strip())
-    return told if told.tzinfo else told.replace(tzinfo=ZoneInfo(zone))
+    if told.tzinfo:
+        return round(told.timestamp())
+    (found,) = both_hours(pl.Series([told], dtype=pl.Datetime("ms")), zone)[0]
+    if found is None:
+        raise ValueError("no clock shows it")
+    return int(found)
 
 
 def _partitions(kind: NodeKind) -> list[str]:

@@ -17,6 +17,9 @@ from dovetail.arrays import Floats, Mask
 from dovetail.engine.recorded import recorded_times
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
+from dovetail.io.local_times import zone_of
+from dovetail.io.swf import header_count
+from dovetail.metrics.history import clock_s
 from dovetail.model.workload import Workload
 from dovetail.policies.base import Policy
 from dovetail.policies.slurm import Slurm
@@ -28,6 +31,8 @@ TODAY: Final = "today"
 CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
 MIDDLE: Final = (0.025, 0.975)
 """What an interval holds of the pairs of phases."""
+MOST_NAMED: Final = 20
+PART_OF_DAY_H: Final = 6
 NEAR_S: Final = 3600
 FAR, FAR_S = 0.25, 60
 """A replay whose mean wait is off by more than this part of the recorded one, and by more seconds, is warned of."""
@@ -85,7 +90,7 @@ class Answer:
     waits: Waits
     all: Change
     groups: Mapping[str, Change]
-    """By partition and by size."""
+    """By partition, account, size and part of the day."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +108,7 @@ class Trust:
     recorded_busy: float
     replayed_busy: float
     groups: tuple[tuple[str, int, float, float], ...]
-    """By partition and by size: name, jobs, mean wait as recorded, and replayed."""
+    """The same parts: name, jobs, mean wait as recorded, and replayed."""
 
     @property
     def far(self) -> bool:
@@ -207,16 +212,24 @@ def trust(site: Site, today: Waits) -> Trust | None:
 
 
 def groups(site: Site) -> Mapping[str, Mask]:
-    """The jobs of each partition, and of each class of size."""
+    """The jobs of each partition, of each class of size, of the accounts with the most core hours, and of each part of
+    the day, by the clock of the site, in which jobs were submitted."""
     return dict(_groups(site))
 
 
 def _groups(site: Site) -> Iterator[tuple[str, Mask]]:
     workload = site.workload
-    partition = workload.get("partition")
-    for code in np.unique(partition).tolist():
-        if name := workload.called("partition", code):
-            yield name, partition == code
+    used = workload.size * workload.runtime.astype(np.float64)
+    for column in ("partition", "account"):
+        codes, of = np.unique(workload.get(column), return_inverse=True)
+        order = np.argsort(-np.bincount(of.reshape(-1), weights=used, minlength=len(codes)), kind="stable")
+        for code in np.sort(codes[order[:MOST_NAMED]]).tolist():
+            if name := workload.called(column, code):
+                yield f"{column} {name}", workload.get(column) == code
+    if epoch := header_count(workload.header, "UnixStartTime"):
+        hours = clock_s(epoch + workload.submit, zone_of(workload.header)) // 3600 % 24
+        for first in range(0, 24, PART_OF_DAY_H):
+            yield f"submitted {first}-{first + PART_OF_DAY_H} h", hours // PART_OF_DAY_H * PART_OF_DAY_H == first
     cores, below = site.cluster.processors / max(site.cluster.nodes, 1), 0.0
     for most, name in CLASSES:
         above = np.inf if most is None else most * cores
