@@ -86,7 +86,7 @@ def whatif_command(
             "answers": [_told(one) for one in answers],
         })  # fmt: skip
         return
-    _say_trust(trust, notes, site.short_sighted)
+    _say_trust(trust, notes, site.short_sighted, wide)
     _table([whatif.Answer(today, whatif.change(today, today), {}), *answers], wide)
     for made in answers:
         _say(made)
@@ -99,7 +99,9 @@ def _told(one: Answer) -> dict[str, Any]:
             "notes": its.notes}  # fmt: skip
 
 
-def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...]) -> None:
+def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...], wide: bool) -> None:
+    from rich.markup import escape
+
     from dovetail.units import duration, printable
 
     if trust is None:
@@ -117,9 +119,16 @@ def _say_trust(trust: Trust | None, notes: list[str], short: tuple[str, ...]) ->
                 "WARNING: that is far from what happened. Something decides on this site that the replay does not know;"
                 " its answers are about another site than yours."
             )
-        rows = [(name, f"{many:,} jobs: {duration(round(was))} recorded, {duration(round(now))} replayed")
-                for name, many, was, now in trust.groups]  # fmt: skip
-        screen.facts((f"  {printable(name, 40)}", text) for name, text in rows)
+        parts, many, was, now = zip(*trust.groups, strict=True) if trust.groups else ((),) * 4
+        screen.print_table(
+            [("mean wait of", [escape(printable(part, 40)) for part in parts])],
+            [
+                screen.Column("jobs", [f"{one:,}" for one in many]),
+                screen.Column("recorded\n(s)", [f"{one:,.0f}" for one in was]),
+                screen.Column("replayed\n(s)", [f"{one:,.0f}" for one in now]),
+            ],
+            wide=wide,
+        )
     if notes:
         screen.facts(("not followed", printable(text, 200)) for text in notes)
     for text in short:
@@ -153,7 +162,7 @@ def _say(one: Answer) -> None:
 
     made, name = one.all, printable(one.waits.name, 60)
     if not made.told:
-        screen.tell(f"{name}: no difference that chance alone does not make.")
+        screen.tell(f"{name}: no difference beyond chance.")
     else:
         word = "shorter" if made.then_s < made.today_s else "longer"
         screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")

@@ -183,7 +183,7 @@ def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
 
 def answer(site: Site, today: Waits, then: Waits) -> Answer:
     """Of all jobs of a site, and of each of its groups."""
-    by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items() if jobs.any()}
+    by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items()}
     return Answer(then, change(today, then), by_group)
 
 
@@ -213,8 +213,9 @@ def trust(site: Site, today: Waits) -> Trust | None:
 
 def groups(site: Site) -> Mapping[str, Mask]:
     """The jobs of each partition, of each class of size, of the accounts with the most core hours, and of each part of
-    the day, by the clock of the site, in which jobs were submitted."""
-    return dict(_groups(site))
+    the day, by the clock of the site, in which jobs were submitted. One that has all jobs tells nothing, nor one
+    that has none."""
+    return {name: jobs for name, jobs in _groups(site) if jobs.any() and not jobs.all()}
 
 
 def _groups(site: Site) -> Iterator[tuple[str, Mask]]:
