@@ -128,11 +128,11 @@ class Run:
         """A job with what it takes from limits."""
         texts = self.digest.jobs.get(job.number) or self.digest.jobs[job.number // OF_ARRAY * OF_ARRAY]
         names = (texts["Partition"], texts["QOS"], texts["Account"], texts["UserId"].partition("(")[0])
-        has, takes = {JOBS: 1, "cpu": job.cores}, list[tuple[str, int]]()
-        for whose, what, most in self.limited.of(names):
+        has, takes = {JOBS: 1, "cpu": job.cores}, list[tuple[str, int, bool]]()
+        for whose, what, most, asks in self.limited.of(names):
             name = " ".join((*whose, what))
             self.limits[name] = Limit(most, before=what == JOBS)
-            takes.append((name, has[what]))
+            takes.append((name, has[what], asks))
         return replace(job, takes=tuple(takes))
 
     def at(self, instant: float, cleared_s: float) -> tuple[Machine, list[Job]] | None:

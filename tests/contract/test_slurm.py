@@ -141,11 +141,11 @@ def _limited(
         nodes = units if row["exclusive"] else -(-units // row["per_node"]) if row["per_node"] else 1
         has = {"jobs": 1, "cpu": row["size"], "node": nodes, "mem": units * row.get("unit_memory_mb", 0),
                "gres/gpu": units * row.get("unit_gpus", 0)}  # fmt: skip
-        takes = list[tuple[str, int]]()
+        takes = list[tuple[str, int, bool]]()
         for (name, what), most in qos[QOS[row["qos"]]].items():
             whose = f"{QOS[row['qos']]} {name} {what} {job.user if 'User' in name else ''}"
             limits[whose] = slow.Limit(most, before=what == "jobs")
-            takes += [(whose, has[what])] * (0 < has[what] <= most)
+            takes += [(whose, has[what], has[what] <= most)] * (has[what] > 0)
         made.append(replace(job, takes=tuple(takes)))
     return replace(policy, limits=Limited(qos)), replace(machine, limits=limits), made
 

@@ -47,8 +47,8 @@ class Job:
     user: str = ""
     array: int = 0
     """Tasks of one array have one number; they stand behind one another. 0: none."""
-    takes: tuple[tuple[str, int], ...] = ()
-    """From which limits how much, while it runs."""
+    takes: tuple[tuple[str, int, bool], ...] = ()
+    """From which limits how much, while it runs, and whether that one is asked."""
 
     @property
     def cores(self) -> int:
@@ -63,7 +63,7 @@ class Running:
     had: dict[int, Node]
     end: int
     whole: bool = False
-    takes: tuple[tuple[str, int], ...] = ()
+    takes: tuple[tuple[str, int, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,9 +149,9 @@ class Machine:
 
     def lets(self, job: Job, running: Iterable[Running], before: bool) -> bool:
         """Whether a job stays within its limits beside those that run. `before`: of those that need no nodes."""
-        for name, takes in job.takes:
-            used = sum(many for one in running for its, many in one.takes if its == name)
-            if (self.limits[name].before or not before) and used + takes > self.limits[name].most:
+        for name, takes, asks in job.takes:
+            used = sum(many for one in running for its, many, _ in one.takes if its == name)
+            if asks and (self.limits[name].before or not before) and used + takes > self.limits[name].most:
                 return False
         return True
 

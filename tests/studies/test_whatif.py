@@ -16,9 +16,10 @@ from dovetail.errors import SettingError
 from dovetail.io.clusters import write_cluster
 from dovetail.model.cluster import PARTITION, NodeKind, by_node
 from dovetail.policies.slurm import as_told
+from dovetail.slurm.limits import Limited
 from dovetail.studies.executors import engine
 from dovetail.studies.questions import Site
-from dovetail.studies.whatif import Waits, alternatives, change, groups, shifted, trust, waits
+from dovetail.studies.whatif import Alternative, Waits, alternatives, change, groups, shifted, trust, waits
 from tests.command import run
 from tests.policies.test_slurm import jobs, kept, machine
 
@@ -80,9 +81,9 @@ def test_a_change_is_more_than_chance() -> None:
     """By hand: all pairs of phases."""
     today = Waits("today", np.array([[10.0, 20.0], [30.0, 40.0]]), np.zeros(2))
     then = Waits("then", np.array([[0.0, 1.0], [np.nan, 2.0]]), np.zeros(2))
-    made = change(today, then)  # means 15 and 35 s; 0.5 and 2 s
-    assert (made.today_s, made.then_s) == (25, 1.25)
-    pairs = [0.5 - 15, 0.5 - 35, 2 - 15, 2 - 35]
+    made = change(today, then)  # of the second job, as the first may leave: 20 and 40 s; 1 and 2 s
+    assert (made.today_s, made.then_s) == (30, 1.5)
+    pairs = [1 - 20, 1 - 40, 2 - 20, 2 - 40]
     assert (made.low_s, made.high_s) == tuple(np.quantile(pairs, (0.025, 0.975)))
     assert made.told
     only = change(today, then, np.array([False, True]))
@@ -104,7 +105,23 @@ def test_parts_of_the_jobs() -> None:
 
 def test_a_question_once() -> None:
     with pytest.raises(SettingError, match="twice"):
-        alternatives(site(), ["nodes+=1", "nodes+=1"])
+        waits(alternatives(site(), ["nodes+=1", "nodes+=1"]), engine("local", 1, Path()))
+
+
+def test_resources_of_a_limit_are_one_change() -> None:
+    made = site()
+    told = replace(made, policy=replace(made.policy, limits=Limited({"normal": {}})))
+    asked = alternatives(told, ["qos.normal.GrpTRES=cpu=4,node=2,bf_window=10"])[1].site.policy
+    assert asked.limits.qos["normal"] == {("GrpTRES", "cpu"): 4, ("GrpTRES", "node"): 2}
+    assert asked.bf_window == 10
+
+
+def test_another_slurm_has_phases_too() -> None:
+    made = site()
+    (today, other) = waits(
+        [*alternatives(made, []), Alternative("x", made, made.policy)], engine("local", 1, Path()), 3
+    )
+    assert other.seconds.tolist() == today.seconds.tolist()
 
 
 def test_the_command(tmp_path: Path) -> None:

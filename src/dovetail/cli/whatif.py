@@ -56,6 +56,7 @@ def whatif_command(
     from dovetail.studies import whatif
     from dovetail.studies.executors import engine
     from dovetail.studies.questions import Site, swept
+    from dovetail.units import printable
 
     questions = [*(questions or ()), *(one for text in sweeps or () for one in swept(text))]
     if not questions and not policies:
@@ -71,7 +72,10 @@ def whatif_command(
     asked = whatif.alternatives(site, questions)
     asked += [whatif.Alternative(name, site, policy_named(name)) for name in policies or ()]
     for one in asked:
-        prepare.make_ready(one.site.workload, [one.policy or one.site.policy], one.site.cluster)
+        try:
+            prepare.make_ready(one.site.workload, [one.policy or one.site.policy], one.site.cluster)
+        except SettingError as error:
+            raise SettingError(f"{printable(one.name, 60)}: {error}") from error
     with prepare.counted("what if", len(asked) * phases, "replays", not as_json) as tell:
         found = whatif.waits(asked, engine(on, workers, Path()), phases, tell)
     today, *others = found
@@ -87,7 +91,7 @@ def whatif_command(
         })  # fmt: skip
         return
     _say_trust(trust, notes, site.short_sighted, wide)
-    _table([whatif.Answer(today, whatif.change(today, today), {}), *answers], wide)
+    _table([whatif.Answer(today, whatif.change(today, today), (0, 0), {}), *answers], wide)
     for made in answers:
         _say(made)
 
@@ -95,7 +99,8 @@ def whatif_command(
 def _told(one: Answer) -> dict[str, Any]:
     by_group = {name: asdict(made) for name, made in one.groups.items()}
     its, made = one.waits, one.all
-    return {"asked": its.name, **asdict(made), "told": made.told, "busy": float(its.busy.mean()), "groups": by_group,
+    return {"asked": its.name, **asdict(made), "told": made.told, "left_today": one.left[0], "left": one.left[1],
+            "busy": float(its.busy.mean()), "groups": by_group,
             "notes": its.notes}  # fmt: skip
 
 
@@ -166,6 +171,8 @@ def _say(one: Answer) -> None:
     else:
         word = "shorter" if made.then_s < made.today_s else "longer"
         screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")
+    if any(one.left):
+        screen.tell(f"Jobs that leave before they start: {one.left[1]:,.1f}; today {one.left[0]:,.1f}.", "  ", "  ")
     for word, sign in (("gains", -1), ("loses", 1)):
         parts = [(part, some.then_s - some.today_s) for part, some in one.groups.items() if some.told]
         parts = sorted(((part, by) for part, by in parts if by * sign > 0), key=lambda pair: -abs(pair[1]))

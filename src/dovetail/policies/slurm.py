@@ -17,6 +17,7 @@ from dovetail.kernels import state as layout
 from dovetail.kernels.passes.order import GIVEN, GIVEN_PER_PASS
 from dovetail.kernels.passes.slurm import (
     ARRAY,
+    CLAIM_ASKS,
     CLAIM_LIMIT,
     CLAIM_ROWS,
     CLAIM_TAKES,
@@ -213,7 +214,7 @@ class Slurm(RulePolicy):
             limits = np.zeros((LIMIT_ROWS, len(claims.most)), np.int64)
             limits[LIMIT_MOST], limits[LIMIT_BEFORE] = claims.most, claims.before
             taken = np.zeros((CLAIM_ROWS, len(claims.which)), np.int64)
-            taken[CLAIM_LIMIT], taken[CLAIM_TAKES] = claims.which, claims.takes
+            taken[CLAIM_LIMIT], taken[CLAIM_TAKES], taken[CLAIM_ASKS] = claims.which, claims.takes, claims.asks
             space = space._replace(limits=limits, claims=taken, first_claim=claims.first)
         return SlurmRule(
             common, 60 * self.bf_window, self.bf_resolution, self.bf_interval, self.phase, self.sched_interval,

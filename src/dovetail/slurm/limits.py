@@ -40,13 +40,15 @@ Combination = tuple[str, str, str, str]
 @dataclass(frozen=True)
 class Claims:
     """What jobs take from limits while they run. Of limit k at most most[k] can be in use; `before`: it is asked before
-    nodes are looked for. Those of job j are from first[j] to before first[j + 1]: which limit, and how much."""
+    nodes are looked for. Those of job j are from first[j] to before first[j + 1]: which limit, how much, and whether
+    that limit is asked. What a QOS says stands before what others say of the same; but all of them count."""
 
     most: Ints
     before: Ints
     first: Ints
     which: Ints
     takes: Ints
+    asks: Ints
     exempt: int
     """Jobs that ask for more than a limit allows by themselves: it is not held against them, as somebody let them."""
 
@@ -77,28 +79,45 @@ class Limited:
         chosen = next((one for one in limits if one.lower() == name.lower()), "")
         if not chosen:
             raise ValueError(unknown("limit", printable(name, 40), limits))
+        pieces = [text] if chosen.endswith("Jobs") or "Jobs" in chosen else text.split(",")
+        lifted = [(chosen, piece.rpartition("=")[0] or JOBS) for piece in pieces if piece.rpartition("=")[2] == "-1"]
         odd = set[str]()
-        given = dict(_read({chosen: text}, [chosen], odd))
-        if odd or not given:
-            raise ValueError(f"{chosen} counts {', '.join(COUNTED[1:])}, as in cpu=64,node=4")
-        before = self.members[of, ""] if account else self.qos[of]
-        after = {key: most for key, most in before.items() if key[0] != chosen} | given
-        if account:
-            return replace(self, members={**self.members, (of, ""): after})
-        return replace(self, qos={**self.qos, of: after})
+        left = ",".join(piece for piece in pieces if piece.rpartition("=")[2] != "-1")
+        given = dict(_read({chosen: left}, [chosen], odd))
+        if odd or not (given or lifted) or 0 in given.values():
+            raise ValueError(f"{chosen} is at least 1, of {', '.join(COUNTED)}, as in cpu=64,node=4; -1 lifts it")
 
-    def of(self, job: Combination) -> Iterator[tuple[tuple[str, ...], str, int]]:
-        """The limits that a job takes from: whose each is, of which resource, and how much of it there can be. What a
-        QOS says stands before what others say of the same."""
+        def after(before: Limits) -> Limits:
+            return {key: most for key, most in {**before, **given}.items() if key not in lifted}
+
+        if not account:
+            return replace(self, qos={**self.qos, of: after(self.qos[of])})
+        members = {**self.members, (of, ""): after(self.members[of, ""])}
+        if OF_MEMBER[chosen] == OF_ASSOCIATION:  # whoever is below has what it has, if nobody said otherwise
+            key = (chosen, JOBS)
+            was = self.members[of, ""].get(key)
+            below = {one: its for one, its in self.members.items() if its.get(key) == was and self._is_below(one, of)}
+            members |= {one: after(its) for one, its in below.items()}
+        return replace(self, members=members)
+
+    def _is_below(self, one: tuple[str, str], account: str) -> bool:
+        for _ in range(len(self.above)):
+            one = self.above.get(one, ROOT)
+            if one in ((account, ""), ROOT):
+                break
+        return one == (account, "")
+
+    def of(self, job: Combination) -> Iterator[tuple[tuple[str, ...], str, int, bool]]:
+        """The limits that a job takes from: whose each is, of which resource, how much of it there can be, and whether
+        it is asked for this job."""
         partition, qos, account, user = job
         both = [one for one in (self.of_partition.get(partition, ""), qos) if one]
         said = set[tuple[str, str]]()
         for one in dict.fromkeys(both[::-1] if qos in self.first else both):
             for (name, what), most in self.qos.get(one, {}).items():
                 kind = OF_QOS[name]
-                if (kind, what) not in said:
-                    whose = {BY_USER: user, BY_ACCOUNT: account}.get(kind, "")
-                    yield (one, kind, whose), what, most
+                whose = {BY_USER: user, BY_ACCOUNT: account}.get(kind, "")
+                yield (one, kind, whose), what, most, (kind, what) not in said
             said |= {(OF_QOS[name], what) for name, what in self.qos.get(one, {})}
         if said & {(BY_USER, JOBS), (BY_ACCOUNT, JOBS)}:
             said.add((OF_ASSOCIATION, JOBS))
@@ -109,8 +128,8 @@ class Limited:
             seen.add(at)
             for (name, what), most in self.members[at].items():
                 kind = OF_MEMBER[name]
-                if (kind, what) not in said and (own or kind == TOGETHER):
-                    yield (*at, kind), what, most
+                if own or kind == TOGETHER:
+                    yield (*at, kind), what, most, (kind, what) not in said
             at, own = self.above.get(at, ROOT), False
 
     def of_workload(self, workload: Workload) -> Claims:
@@ -119,27 +138,27 @@ class Limited:
         rows, which = np.unique(np.stack([workload.get(one) for one in columns]), axis=1, return_inverse=True)
         which, amounts = which.reshape(-1), used(workload)
         places: dict[tuple[tuple[str, ...], str], int] = {}
-        most, jobs, limits, takes = list[int](), list[Ints](), list[Ints](), list[Ints]()
+        most, jobs, limits, takes, asked = list[int](), list[Ints](), list[Ints](), list[Ints](), list[Ints]()
         for row, numbers in enumerate(rows.T.tolist()):
             partition, qos, account, user = map(workload.called, columns, numbers)
             here = np.flatnonzero(which == row)
-            for whose, what, least in self.of((partition, qos, account, user or str(numbers[3]))):
+            for whose, what, least, asks in self.of((partition, qos, account, user or str(numbers[3]))):
                 place = places.setdefault((whose, what), len(places))
                 most += [least] * (place == len(most))
                 wants = amounts[what][here]
-                asks = here[wants > 0]
-                jobs.append(asks)
-                limits.append(np.full(len(asks), place))
+                jobs.append(here[wants > 0])
                 takes.append(wants[wants > 0])
+                limits.append(np.full(len(takes[-1]), place))
+                asked.append(np.full(len(takes[-1]), int(asks)))
         none = np.zeros(0, np.int64)
-        job, limit, take = (np.concatenate([none, *some]) for some in (jobs, limits, takes))
+        job, limit, take, ask = (np.concatenate([none, *some]) for some in (jobs, limits, takes, asked))
         bounds = np.array(most, np.int64)
         fits = take <= bounds[limit] if len(bounds) else np.ones(0, bool)
-        exempt = len(np.unique(job[~fits]))
-        order = np.flatnonzero(fits)[np.argsort(job[fits], kind="stable")]
+        exempt = len(np.unique(job[~fits & (ask > 0)]))
+        order = np.argsort(job, kind="stable")
         first = np.searchsorted(job[order], np.arange(len(workload) + 1))
         before = np.array([what == JOBS for _, what in places], np.int64)
-        return Claims(bounds, before, first.astype(np.int64), limit[order], take[order], exempt)
+        return Claims(bounds, before, first.astype(np.int64), limit[order], take[order], (ask * fits)[order], exempt)
 
 
 def used(workload: Workload) -> dict[str, Ints]:
@@ -163,15 +182,14 @@ def limited(machine: Machine) -> Limited:
     """The limits that a Slurm enforces, by what it says of itself; where it enforces none, who could have some."""
     odd, unfollowed = set[str](), set[str]()
     here = machine.config.get("ClusterName", "")
-    told = [
-        one for one in machine.associations
-        if (not here or one.get("Cluster", here) in ("", here)) and not one.get("Partition")
-    ]  # fmt: skip
+    every = [one for one in machine.associations if not here or one.get("Cluster", here) in ("", here)]
+    told = [one for one in every if not one.get("Partition")]
+    on = enforced(machine)
     for record in (*machine.qos, *told):
-        unfollowed |= {name for name in NOT_FOLLOWED if record.get(name, "") not in NOTHING}
+        unfollowed |= {name for name in NOT_FOLLOWED if on and record.get(name, "") not in NOTHING}
     try:
-        qos = {one["Name"]: dict(_read(one, OF_QOS, odd)) for one in machine.qos}
-        members = {(one["Account"], one["User"]): dict(_read(one, OF_MEMBER, odd)) for one in told}
+        qos = {one["Name"]: dict(_read(one if on else {}, OF_QOS, odd)) for one in machine.qos}
+        members = {(one["Account"], one["User"]): dict(_read(one if on else {}, OF_MEMBER, odd)) for one in told}
     except ValueError as error:
         raise InputError(machine.path, 0, f"limits: {error}") from error
     above = {
@@ -181,10 +199,10 @@ def limited(machine: Machine) -> Limited:
         name: text for name, one in machine.partitions.items() if (text := one.get("QoS", "")) not in ("", "N/A")
     }
     flags = {one["Name"]: one.get("Flags", "").lower().split(",") for one in machine.qos}
-    if not enforced(machine):
-        qos, members, unfollowed, odd = {one: {} for one in qos}, {one: {} for one in members}, set(), set()
     notes = [f"{name} of QOS or accounts is not followed" for name in sorted(unfollowed)]
     notes += [f"limits of {printable(name, 40)} are not followed" for name in sorted(odd)]
+    parts = [one for one in every if on and one.get("Partition") and any(one.get(name) for name in OF_MEMBER)]
+    notes += [f"limits of {len(parts):,} associations of one partition are not followed"] * bool(parts)
     return Limited(
         qos, members, above, of_partition, frozenset(name for name, its in flags.items() if "overpartqos" in its),
         tuple(notes),

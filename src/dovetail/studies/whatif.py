@@ -6,10 +6,11 @@ a change is told only where it is larger than what the phases alone make.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import as_completed
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from dovetail.io.local_times import zone_of
 from dovetail.io.swf import header_count
 from dovetail.metrics.history import clock_s
 from dovetail.model.workload import Workload
+from dovetail.names import settings_of
 from dovetail.policies.base import Policy
-from dovetail.policies.slurm import Slurm
 from dovetail.studies.executors import Engine
 from dovetail.studies.questions import Site
 
@@ -31,6 +32,8 @@ TODAY: Final = "today"
 CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
 MIDDLE: Final = (0.025, 0.975)
 """What an interval holds of the pairs of phases."""
+_BETWEEN: Final = re.compile(r",(?!\s*(?:cpu|node|mem|gres/gpu)=)")
+"""Between changes of a question, not between the resources of a limit."""
 MOST_NAMED: Final = 20
 PART_OF_DAY_H: Final = 6
 NEAR_S: Final = 3600
@@ -69,7 +72,7 @@ class Waits:
 
 @dataclass(frozen=True)
 class Change:
-    """Of the mean wait, against today's settings."""
+    """Of the mean wait, against today's settings; of the jobs that start in each replay of both."""
 
     today_s: float
     then_s: float
@@ -89,6 +92,8 @@ class Answer:
 
     waits: Waits
     all: Change
+    left: tuple[float, float]
+    """How many jobs left before they started, today and then."""
     groups: Mapping[str, Change]
     """By partition, account, size and part of the day."""
 
@@ -119,9 +124,7 @@ class Trust:
 def alternatives(site: Site, questions: Iterable[str]) -> list[Alternative]:
     """Today's settings, and one alternative for each question: changes with commas between them."""
     found = [Alternative(TODAY, site)]
-    found += [Alternative(text, site.asked(filter(str.strip, text.split(",")))) for text in questions]
-    if len({one.name for one in found}) < len(found):
-        raise SettingError("a question is asked twice")
+    found += [Alternative(text, site.asked(filter(str.strip, _BETWEEN.split(text)))) for text in questions]
     return found
 
 
@@ -129,6 +132,8 @@ def waits(
     asked: Sequence[Alternative], engine: Engine, phases: int = PHASES, progress: Callable[[int], None] | None = None
 ) -> list[Waits]:
     """Replay all of them from each phase, side by side."""
+    if len({one.name for one in asked}) < len(asked):
+        raise SettingError("a question is asked twice")
     rows: dict[tuple[int, int], tuple[Floats, float]] = {}
     with engine.open() as executor:
         coming = {
@@ -151,16 +156,19 @@ def waits(
 
 def _replayed(one: Alternative, phase: int, phases: int) -> tuple[Floats, float]:
     site = one.site
-    policy = one.policy or shifted(site.policy, phase, phases)
+    policy = shifted(one.policy or site.policy, phase, phases)
     made = replay(site.workload, policy, cluster=site.cluster)
     started = made.start >= 0
     busy = _busy(site.workload, made.start, site.cluster.processors)
     return np.where(started, made.wait, np.nan), busy
 
 
-def shifted(policy: Slurm, phase: int, phases: int) -> Slurm:
-    """The same with cycles that begin later, by one of so many parts of the time between them."""
-    return replace(policy, phase=phase * policy.bf_interval // phases)
+def shifted(policy: Policy, phase: int, phases: int) -> Policy:
+    """The same with cycles that begin later, by one of so many parts of the time between them, if it has cycles."""
+    if not is_dataclass(policy) or not {"phase", "bf_interval"} <= settings_of(policy).keys():
+        return policy
+    changed: dict[str, Any] = {"phase": phase * policy.bf_interval // phases}
+    return replace(policy, **changed)
 
 
 def _busy(workload: Workload, start: np.ndarray, cores: int) -> float:
@@ -175,7 +183,9 @@ def _busy(workload: Workload, start: np.ndarray, cores: int) -> float:
 def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
     """What becomes of the mean wait of all jobs, or of some. All pairs of a phase of one and a phase of the other: two
     Slurms are not in step, whatever their settings."""
-    before, after = today.means(jobs), then.means(jobs)
+    start = np.asarray(~np.isnan(np.vstack([today.seconds, then.seconds])).any(axis=0))
+    chosen = start if jobs is None else start & jobs
+    before, after = today.means(chosen), then.means(chosen)
     differences = (after[:, None] - before[None, :]).reshape(-1)
     low, high = np.quantile(differences, MIDDLE)
     return Change(float(before.mean()), float(after.mean()), float(low), float(high))
@@ -184,7 +194,8 @@ def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
 def answer(site: Site, today: Waits, then: Waits) -> Answer:
     """Of all jobs of a site, and of each of its groups."""
     by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items()}
-    return Answer(then, change(today, then), by_group)
+    left = (float(np.isnan(one.seconds).sum(axis=1).mean()) for one in (today, then))
+    return Answer(then, change(today, then), (next(left), next(left)), by_group)
 
 
 def trust(site: Site, today: Waits) -> Trust | None:
@@ -198,7 +209,8 @@ def trust(site: Site, today: Waits) -> Trust | None:
     both = ~np.isnan(happened) & ~np.isnan(today.seconds).all(axis=0)
     if not both.any():
         return None
-    ours = np.nanmean(today.seconds, axis=0)
+    ours = np.full(len(both), np.nan)
+    ours[both] = np.nanmean(today.seconds[:, both], axis=0)
     means = today.means(both)
     near = np.abs(today.seconds[:, both] - happened[both]) <= NEAR_S
     return Trust(

@@ -106,9 +106,9 @@ OUT_FROM, OUT_UNTIL, OUT_TOLD, OUT_FOR = range(4)
 LIMIT_MOST, LIMIT_LEFT, LIMIT_BEFORE = range(3)
 LIMIT_ROWS = 3
 
-# Rows of Space.claims: what a job takes while it runs, and from which limit.
-CLAIM_LIMIT, CLAIM_TAKES = range(2)
-CLAIM_ROWS = 2
+# Rows of Space.claims: what a job takes while it runs, from which limit, and whether that one is asked for it.
+CLAIM_LIMIT, CLAIM_TAKES, CLAIM_ASKS = range(3)
+CLAIM_ROWS = 3
 
 # Rows of Space.counts, by user or by partition.
 OF_USER, OF_PART, RESERVATIONS = range(3)
@@ -900,7 +900,7 @@ def _let(limits: Ints, claims: Ints, first: Ints, job: int, before: bool) -> boo
         return True
     for claim in range(first[job], first[job + 1]):
         limit = claims[CLAIM_LIMIT, claim]
-        if before and limits[LIMIT_BEFORE, limit] == 0:
+        if claims[CLAIM_ASKS, claim] == 0 or (before and limits[LIMIT_BEFORE, limit] == 0):
             continue
         if claims[CLAIM_TAKES, claim] > limits[LIMIT_LEFT, limit]:
             return False
