@@ -79,7 +79,7 @@ class Limited:
         chosen = next((one for one in limits if one.lower() == name.lower()), "")
         if not chosen:
             raise ValueError(unknown("limit", printable(name, 40), limits))
-        pieces = [text] if chosen.endswith("Jobs") or "Jobs" in chosen else text.split(",")
+        pieces = [text] if "Jobs" in chosen else text.split(",")
         lifted = [(chosen, piece.rpartition("=")[0] or JOBS) for piece in pieces if piece.rpartition("=")[2] == "-1"]
         odd = set[str]()
         left = ",".join(piece for piece in pieces if piece.rpartition("=")[2] != "-1")
