@@ -140,3 +140,26 @@ def test_all_that_may_not_be_left_out_is_found(workers: int, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_run_that_leaves_out_nothing_may_say_so(tmp_path: Path) -> None:
     assert run_of(tmp_path, ("runs",), 0, CI="true") == (0, ["0 tests left out"])
+
+
+GROUPED = """
+import os
+from pathlib import Path
+import pytest
+@pytest.mark.xdist_group("one")
+@pytest.mark.parametrize("n", range(6))
+def test_together(n): Path(f"{n}.txt").write_text(os.environ["PYTEST_XDIST_WORKER"])
+"""
+
+
+@pytest.mark.slow
+def test_a_group_stays_on_one_worker(tmp_path: Path) -> None:
+    """Not two real Slurms side by side: a pytest that pytest-xdist does not know keeps no groups, in silence."""
+    (tmp_path / "test_grouped.py").write_text(GROUPED)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n2", "--dist", "loadgroup", "."]
+    subprocess.run(command, cwd=tmp_path, env=clean, check=True, capture_output=True)
+    workers = [path.read_text() for path in tmp_path.glob("*.txt")]
+    assert len(workers) == 6
+    assert len(set(workers)) == 1

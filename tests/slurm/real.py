@@ -50,11 +50,16 @@ class RealSlurm:
     """SchedulerParameters; empty: those that start jobs soonest."""
 
     def start(self, nodes: int) -> RealSlurm:
-        """Make the root if there is none, start the daemons, and remember how clients reach them."""
+        """Make the root if there is none, start the daemons, and remember how clients reach them. A database on a busy
+        machine may be slow to come up: then once more, from nothing."""
         if self.root is not None and not (self.root / "usr/bin/apt-get").exists():
             self.root.parent.mkdir(parents=True, exist_ok=True)
             _done([str(CLUSTER.parent / "root"), "make", str(self.root), SUITES[self.version]], 600)
-        self._control("start", self.folder, str(nodes))
+        try:
+            self._control("start", self.folder, str(nodes))
+        except AssertionError:
+            self.wipe()
+            self._control("start", self.folder, str(nodes))
         for line in self._control("env", self.folder).stdout.splitlines():
             for word in shlex.split(line.removeprefix("export ")):
                 name, _, value = word.partition("=")
@@ -113,11 +118,7 @@ def clusters() -> Iterator[Callable[[str], RealSlurm]]:
         if version not in running:
             root = ROOTS / SUITES[version] if SUITES[version] else None
             running[version] = RealSlurm(version, f"/tmp/dovetail-slurm-{os.getpid()}", root)  # noqa: S108
-            try:
-                running[version].start(8)
-            except AssertionError:  # a database on a busy machine may be slow to come up: once more, from nothing
-                running[version].wipe()
-                running[version].start(8)
+            running[version].start(8)
         return running[version]
 
     try:
