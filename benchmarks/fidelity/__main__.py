@@ -1,7 +1,7 @@
 """How near our rules are to a real Slurm's, decision by decision.
 
     python -m benchmarks.fidelity collect mixed --out mixed-22.05.json.xz [--version 22.05] [--speed 20] [--jobs 250]
-        [--quiet]
+        [--quiet] [--history mixed-22.05.history.json.xz]
     python -m benchmarks.fidelity agree FILE ... [--differ 20]
     python -m benchmarks.fidelity priorities FILE ... [--differ 20]
     python -m benchmarks.fidelity free FILE ...
@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.fidelity.agree import Counts, agreement, settings_of
 from benchmarks.fidelity.changes import RUNS, Told, told
-from benchmarks.fidelity.collect import NODES, collect, keep_history, started
-from benchmarks.fidelity.digest import read
+from benchmarks.fidelity.collect import NODES, collect, history, started
+from benchmarks.fidelity.digest import pack, read
 from benchmarks.fidelity.free import free
 from benchmarks.fidelity.priorities import ranked
 from benchmarks.fidelity.workloads import KINDS
@@ -115,7 +116,9 @@ def main() -> None:
     one.add_argument("--quiet", action="store_true", help="the log tells of no cycles")
     one.add_argument("--nodes", type=int, default=NODES)
     one.add_argument("--parameters", default="", help="SchedulerParameters beside those of all runs")
-    one.add_argument("--history", type=Path, help="a folder for what import-slurm reads of the run")
+    one.add_argument(
+        "--history", type=Path, help="a file for what import-slurm reads of the run; --out then has no decisions"
+    )
     other = verbs.add_parser("agree")
     other.add_argument("files", type=Path, nargs="+")
     other.add_argument("--differ", type=int, default=0)
@@ -146,9 +149,10 @@ def main() -> None:
     )  # fmt: skip
     try:
         digest = collect(slurm, given.workload, given.jobs, given.seed)
-        digest.write(given.out)
         if given.history:
-            keep_history(slurm, given.history, int(min(at for at, *_ in digest.events)) - 60)
+            pack(given.history, history(slurm, int(min(at for at, *_ in digest.events)) - 60))
+            digest = replace(digest, cycles=[], priorities=[], had={})
+        digest.write(given.out)
     finally:
         slurm.wipe()
 

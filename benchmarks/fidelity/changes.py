@@ -7,7 +7,6 @@ and asked as an administrator would; the real change is that of the mean waits o
 from __future__ import annotations
 
 import json
-import lzma
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -18,20 +17,18 @@ from typing import Any
 
 import numpy as np
 from benchmarks.fidelity.agree import Run
-from benchmarks.fidelity.digest import Digest, read
+from benchmarks.fidelity.digest import Digest, read, unpacked
 from benchmarks.fidelity.free import PHASES, by_call
 from benchmarks.fidelity.nouns import came
 from scipy.stats import t as student
 
 from dovetail.arrays import Floats, Mask
-from dovetail.studies.whatif import CLASSES
+from dovetail.studies.whatif import of_sizes
 
 RUNS = range(1, 6)
 BEFORE = "window10-64"
 QUESTIONS = {"bf_window=1440": "", "nodes+=25%": "window10-80"}
 """What is asked, and what the runs after it are called; '': as those with default settings."""
-
-
 ALL = "all"
 
 
@@ -62,18 +59,6 @@ class Told:
         return sum(one * self.real_s > 0 for one, *_ in self.predicted)
 
 
-def pack(folder: Path, out: Path) -> None:
-    """Keep what Slurm said of a run: files by their names."""
-    texts = {str(one.relative_to(folder)): one.read_text() for one in sorted(folder.rglob("*.txt"))}
-    out.write_bytes(lzma.compress(json.dumps(texts, sort_keys=True).encode(), preset=9))
-
-
-def slim(digest: Digest) -> Digest:
-    """A run without what only decisions are compared by."""
-    digest.cycles, digest.priorities, digest.had = [], [], {}
-    return digest
-
-
 def told(folder: Path, kind: str) -> dict[tuple[str, str], Told]:
     """Each question about a workload, of all jobs and of each class of size, by the runs in a folder and in `changes`
     below it."""
@@ -101,11 +86,7 @@ def _waits(digests: dict[str, list[Digest]]) -> tuple[dict[str, Floats], dict[st
     calls = sorted(set.intersection(*(set(one) for some in known.values() for one in some)))
     first, of_first = runs[BEFORE][0], known[BEFORE][0]
     cores = np.array([int(first.digest.jobs[of_first[call]]["NumCPUs"]) for call in calls])
-    below = {most: ([0] + [one for one, _ in CLASSES if one])[at] for at, (most, _) in enumerate(CLASSES)}
-    on_node = first.nodes[0].cores
-    classes = {ALL: np.ones(len(calls), bool)} | {
-        name: (cores > below[most] * on_node) & (cores <= (most or np.inf) * on_node) for most, name in CLASSES
-    }
+    classes = {ALL: np.ones(len(calls), bool)} | dict(of_sizes(cores, first.nodes[0].cores))
     found = {
         name: np.array([[run.started[by[call]] - came(run, by[call]) for call in calls]
                         for run, by in zip(some, known[name], strict=True)])
@@ -117,7 +98,7 @@ def _waits(digests: dict[str, list[Digest]]) -> tuple[dict[str, Floats], dict[st
 def predicted(packed: Path, phases: int = PHASES) -> list[dict[str, tuple[float, float, float]]]:
     """The change of the mean wait and its interval, of each question, of all jobs and of each class, as the command
     says it of one history."""
-    texts: dict[str, str] = json.loads(lzma.decompress(packed.read_bytes()))
+    texts: dict[str, str] = unpacked(packed)
     with TemporaryDirectory() as name:
         folder = Path(name)
         for one, text in texts.items():

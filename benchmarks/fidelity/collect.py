@@ -110,16 +110,14 @@ def started(
     return slurm.start(nodes)
 
 
-def keep_history(slurm: RealSlurm, folder: Path, begin: int) -> None:
-    """What `import-slurm` reads: of the machine, and of all jobs since an instant, when all have ended."""
+def history(slurm: RealSlurm, begin: int) -> dict[str, str]:
+    """What `import-slurm` reads, by file: of the machine, and of all jobs since an instant, when all have ended."""
     while slurm.run("squeue", "-h", "-o", "%i").split():
         time.sleep(2)
-    (folder / "machine").mkdir(parents=True)
     environment = ["env", *(f"{name}={value}" for name, value in ENVIRONMENT.items())]
-    for name, call in scontrol.CALLS.items():
-        (folder / "machine" / f"{name}.txt").write_text(slurm.run(*environment, *call))
+    told = {f"machine/{name}.txt": slurm.run(*environment, *call) for name, call in scontrol.CALLS.items()}
     known = tuple(name for name in FIELDS if name not in NOT_IN_OLDER)
     about = sacct.About(known, slurm.version, False, False, begin)
     until = int(slurm.run("date", "+%s")) + 60
     call = sacct.command(about, begin, until, sacct.token())
-    (folder / "dump.txt").write_text(slurm.run(*environment, *call))
+    return told | {"dump.txt": slurm.run(*environment, *call)}

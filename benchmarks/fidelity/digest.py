@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from dovetail.slurm.machine import Texts, of_lines
 
@@ -76,12 +77,20 @@ class Digest:
 
     def write(self, path: Path) -> None:
         """Packed JSON."""
-        path.write_bytes(lzma.compress(json.dumps(asdict(self), sort_keys=True).encode(), preset=9))
+        pack(path, asdict(self))
+
+
+def pack(path: Path, value: Any) -> None:
+    path.write_bytes(lzma.compress(json.dumps(value, sort_keys=True).encode(), preset=9))
+
+
+def unpacked(path: Path) -> Any:
+    return json.loads(lzma.decompress(path.read_bytes()))
 
 
 def read(path: Path) -> Digest:
     """What `write` wrote."""
-    told = json.loads(lzma.decompress(path.read_bytes()))
+    told = unpacked(path)
     told["cycles"] = [
         Cycle(**{**one, "starts": _numbered(one["starts"])}) for one in told["cycles"]
     ]  # fmt: skip

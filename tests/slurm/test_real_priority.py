@@ -16,8 +16,8 @@ import pytest
 from dovetail.model.shares import standing
 from dovetail.slurm import scontrol
 from dovetail.slurm.conf import read_conf
-from dovetail.slurm.machine import of_lines, of_table
-from dovetail.slurm.priority import ROOT, Priorities, priorities
+from dovetail.slurm.machine import ROOT, of_lines, of_table
+from dovetail.slurm.priority import Priorities, priorities
 from tests.slurm.real import VERSIONS, RealSlurm, needs_slurm, waits_for
 
 ACCOUNTS: Final = {"p1": ("root", 30), "p1a": ("p1", 5), "p1b": ("p1", 5), "p2": ("root", 70), "p3": ("root", 70)}

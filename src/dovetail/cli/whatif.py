@@ -91,7 +91,7 @@ def whatif_command(
         })  # fmt: skip
         return
     _say_trust(trust, notes, site.short_sighted, wide)
-    _table([whatif.Answer(today, whatif.change(today, today), (0, 0), {}), *answers], wide)
+    _table([whatif.Answer(today, whatif.change(today, today), today.left, {}), *answers], wide)
     for made in answers:
         _say(made)
 
@@ -99,7 +99,7 @@ def whatif_command(
 def _told(one: Answer) -> dict[str, Any]:
     by_group = {name: asdict(made) for name, made in one.groups.items()}
     its, made = one.waits, one.all
-    return {"asked": its.name, **asdict(made), "told": made.told, "left_today": one.left[0], "left": one.left[1],
+    return {"asked": its.name, **asdict(made), "told": made.told, "left_today": one.left_today, "left": its.left,
             "busy": float(its.busy.mean()), "groups": by_group,
             "notes": its.notes}  # fmt: skip
 
@@ -171,8 +171,9 @@ def _say(one: Answer) -> None:
     else:
         word = "shorter" if made.then_s < made.today_s else "longer"
         screen.tell(f"{name}: waits would be {word} by {duration(round(abs(made.then_s - made.today_s)))} on average.")
-    if any(one.left):
-        screen.tell(f"Jobs that leave before they start: {one.left[1]:,.1f}; today {one.left[0]:,.1f}.", "  ", "  ")
+    if one.left_today or one.waits.left:
+        left = f"{one.waits.left:,.1f}; today {one.left_today:,.1f}"
+        screen.tell(f"Jobs that leave before they start: {left}.", "  ", "  ")
     for word, sign in (("gains", -1), ("loses", 1)):
         parts = [(part, some.then_s - some.today_s) for part, some in one.groups.items() if some.told]
         parts = sorted(((part, by) for part, by in parts if by * sign > 0), key=lambda pair: -abs(pair[1]))

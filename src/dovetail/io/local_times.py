@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -47,6 +48,20 @@ def both_hours(given: pl.Series, zone: str) -> tuple[pl.Series, pl.Series]:
         for which in ("earliest", "latest")
     )
     return early, late
+
+
+def instant(text: str, zone: str) -> int:
+    """Seconds since 1970 of `2026-01-31T08:00` as a clock of a zone shows it, the first time if it does so twice, or
+    with an offset of its own. ValueError if there is no such instant."""
+    import polars as pl
+
+    told = datetime.fromisoformat(text.strip())
+    if told.tzinfo:
+        return round(told.timestamp())
+    (found,) = both_hours(pl.Series([told], dtype=pl.Datetime("ms")), zone)[0]
+    if found is None:
+        raise ValueError("no clock shows it")
+    return int(found)
 
 
 def which_hour(

@@ -14,7 +14,7 @@ from dovetail.errors import InputError
 from dovetail.model.workload import Workload
 from dovetail.names import unknown
 from dovetail.slurm import words
-from dovetail.slurm.machine import NOTHING, Machine, Texts
+from dovetail.slurm.machine import NOTHING, ROOT, Machine, Texts, account_above
 from dovetail.units import printable
 
 TOGETHER, BY_USER, BY_ACCOUNT, OF_ASSOCIATION = "together", "by user", "by account", "of an association"
@@ -29,7 +29,6 @@ JOBS: Final = "jobs"
 COUNTED: Final = (JOBS, "cpu", "node", "mem", "gres/gpu")
 """Resources whose use is followed; memory in MiB."""
 MOST: Final = 1 << 50
-ROOT: Final = ("root", "")
 
 Limits = Mapping[tuple[str, str], int]
 """At most how much, by the name of the limit and the resource."""
@@ -181,9 +180,7 @@ def enforced(machine: Machine) -> bool:
 def limited(machine: Machine) -> Limited:
     """The limits that a Slurm enforces, by what it says of itself; where it enforces none, who could have some."""
     odd, unfollowed = set[str](), set[str]()
-    here = machine.config.get("ClusterName", "")
-    every = [one for one in machine.associations if not here or one.get("Cluster", here) in ("", here)]
-    told = [one for one in every if not one.get("Partition")]
+    told = [one for one in machine.members if not one.get("Partition")]
     on = enforced(machine)
     for record in (*machine.qos, *told):
         unfollowed |= {name for name in NOT_FOLLOWED if on and record.get(name, "") not in NOTHING}
@@ -192,16 +189,14 @@ def limited(machine: Machine) -> Limited:
         members = {(one["Account"], one["User"]): dict(_read(one if on else {}, OF_MEMBER, odd)) for one in told}
     except ValueError as error:
         raise InputError(machine.path, 0, f"limits: {error}") from error
-    above = {
-        (one["Account"], one["User"]): (one["Account"], "") if one["User"] else (one["ParentName"], "") for one in told
-    }
+    above = {(one["Account"], one["User"]): account_above(one) for one in told}
     of_partition = {
-        name: text for name, one in machine.partitions.items() if (text := one.get("QoS", "")) not in ("", "N/A")
+        name: text for name, one in machine.partitions.items() if (text := one.get("QoS", "")) not in NOTHING
     }
     flags = {one["Name"]: one.get("Flags", "").lower().split(",") for one in machine.qos}
     notes = [f"{name} of QOS or accounts is not followed" for name in sorted(unfollowed)]
     notes += [f"limits of {printable(name, 40)} are not followed" for name in sorted(odd)]
-    parts = [one for one in every if on and one.get("Partition") and any(one.get(name) for name in OF_MEMBER)]
+    parts = [one for one in machine.members if on and one.get("Partition") and any(one.get(name) for name in OF_MEMBER)]
     notes += [f"limits of {len(parts):,} associations of one partition are not followed"] * bool(parts)
     return Limited(
         qos, members, above, of_partition, frozenset(name for name, its in flags.items() if "overpartqos" in its),

@@ -24,6 +24,8 @@ DEVICE: Final = "gpu:"
 """Before the type of a GPU, in the features of the nodes that have one."""
 _GONE: Final = ("FUTURE",)
 """A state of nodes that are only named."""
+ROOT: Final = ("root", "")
+"""The association above all others: its account, and no user."""
 NOTHING: Final = ("", "(null)", "N/A", "None", None)
 
 
@@ -49,6 +51,12 @@ class Machine:
     def version(self) -> str:
         """Of Slurm; empty where it does not say."""
         return self.config.get("SLURM_VERSION", "")
+
+    @property
+    def members(self) -> list[Texts]:
+        """Its own associations: a database knows those of other clusters, too."""
+        here = self.config.get("ClusterName", "")
+        return [one for one in self.associations if not here or one.get("Cluster", here) in ("", here)]
 
     def kept(self) -> dict[str, Any]:
         """All of it as it was said, for JSON."""
@@ -261,6 +269,11 @@ MOST_INSTANT: Final = 1 << 32
 def _different(reservations: Iterable[Texts]) -> list[Texts]:
     """Each reservation once: what is there is in the database, too."""
     return list({(one.get("Name"), one.get("Start"), one.get("Nodes")): one for one in reservations}.values())
+
+
+def account_above(association: Texts) -> tuple[str, str]:
+    """That of a user, or the one to which an account belongs."""
+    return (association["Account"] if association["User"] else association["ParentName"], "")
 
 
 def of_lines(text: str, key: str) -> dict[str, Texts]:

@@ -18,7 +18,7 @@ from dovetail.model.turns import TreeTurns
 from dovetail.model.workload import Workload
 from dovetail.slurm import words
 from dovetail.slurm.limits import enforced, used
-from dovetail.slurm.machine import NOTHING, Machine, Texts
+from dovetail.slurm.machine import NOTHING, ROOT, Machine, Texts, account_above
 from dovetail.slurm.multifactor import LARGE, SMALL, Asking, Multifactor, Weights
 from dovetail.units import printable
 
@@ -168,15 +168,13 @@ def _priorities(machine: Machine) -> Priorities:
 
 def _members(machine: Machine, notes: list[str]) -> tuple[dict[tuple[str, str], int], Tree, tuple[int, ...]]:
     """The members of the tree of shares below root, which stands for -1, and the priority of each."""
-    here = machine.config.get("ClusterName", "")
-    told = [one for one in machine.associations if not here or one.get("Cluster", here) in ("", here)]
-    own = [one for one in told if not one.get("Partition") and (one["Account"], one["User"]) != ROOT]
-    if parts := sum(bool(one.get("Partition")) for one in told):
+    own = [one for one in machine.members if not one.get("Partition") and (one["Account"], one["User"]) != ROOT]
+    if parts := sum(bool(one.get("Partition")) for one in machine.members):
         notes.append(f"{parts:,} associations of one partition are left out")
     place = {(one["Account"], one["User"]): at for at, one in enumerate(own)}
     above, shares = list[int](), list[int]()
     for one in own:
-        over = (one["Account"], "") if one["User"] else (one["ParentName"], "")
+        over = account_above(one)
         if over != ROOT and over not in place:
             raise InputError(machine.path, 0, f"an association of {printable(one['Account'], 40)}: no account above it")
         above.append(place.get(over, -1))
@@ -190,7 +188,6 @@ def _members(machine: Machine, notes: list[str]) -> tuple[dict[tuple[str, str], 
     return place, tree, tuple(_count(one, "Priority") for one in own)
 
 
-ROOT: Final = ("root", "")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 
 

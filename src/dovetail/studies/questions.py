@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from dovetail.errors import SettingError
-from dovetail.io.local_times import both_hours, zone_of
+from dovetail.io.local_times import instant, zone_of
 from dovetail.io.swf import header_count
 from dovetail.model.cluster import PARTITION, Cluster, NodeKind, Outage
 from dovetail.model.workload import Workload
@@ -187,17 +187,8 @@ def _max_time(site: Site, of: str, how: str, value: str) -> Site:
     return replace(site, workload=replace(workload, columns=columns), notes=(*site.notes, note))
 
 
-def _qos(site: Site, of: str, how: str, value: str) -> Site:
-    """A limit of a QOS."""
-    return _limited(site, of, value, account=False)
-
-
-def _account(site: Site, of: str, how: str, value: str) -> Site:
-    """A limit of an account."""
-    return _limited(site, of, value, account=True)
-
-
-def _limited(site: Site, of: str, value: str, account: bool) -> Site:
+def _limited(site: Site, of: str, how: str, value: str, account: bool) -> Site:
+    """A limit of a QOS or of an account."""
     whose, _, name = of.rpartition(".")
     limits = site.policy.limits.changed(whose, name, value, account)
     return replace(site, policy=replace(site.policy, limits=limits))
@@ -252,7 +243,7 @@ def _outage(site: Site, of: str, how: str, value: str) -> Site:
         raise ValueError("the history does not say when its first second was: take the import of sacct")
     begin, _, end = value.partition("..")
     try:
-        first, last = (_instant(text, zone) - epoch for text in (begin, end))
+        first, last = (instant(text, zone) - epoch for text in (begin, end))
     except (ValueError, OverflowError) as error:
         raise ValueError("write outage=2026-03-01..2026-03-03, or T08:00 behind a day") from error
     longest = int((site.workload.submit + site.workload.limit).max(initial=0))
@@ -261,19 +252,6 @@ def _outage(site: Site, of: str, how: str, value: str) -> Site:
     nodes = np.flatnonzero(np.isin(site.cluster.kind_of, _chosen(site.cluster, of)))
     coming = Outage(tuple(nodes.tolist()), first, last)
     return replace(site, cluster=replace(site.cluster, outages=(*site.cluster.outages, coming)))
-
-
-def _instant(text: str, zone: str) -> int:
-    """Seconds since 1970 of an instant as a clock of a zone shows it, the first time if it does so twice."""
-    import polars as pl
-
-    told = datetime.fromisoformat(text.strip())
-    if told.tzinfo:
-        return round(told.timestamp())
-    (found,) = both_hours(pl.Series([told], dtype=pl.Datetime("ms")), zone)[0]
-    if found is None:
-        raise ValueError("no clock shows it")
-    return int(found)
 
 
 def _partitions(kind: NodeKind) -> list[str]:
@@ -333,7 +311,7 @@ def _fewer(cluster: Cluster, counts: Mapping[int, int]) -> Cluster:
 
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[[Site, str, str, str], Site]]]] = {
     "weight": (("=",), _weight), "tier": (("=",), _tier), "maxtime": (("=",), _max_time), "load": (("*=",), _load),
-    "limits": (("*=",), _limits), "nodes": (("+=", "-="), _nodes), "qos": (("=",), _qos), "account": (("=",), _account),
-    "outage": (("=",), _outage),
+    "limits": (("*=",), _limits), "nodes": (("+=", "-="), _nodes), "outage": (("=",), _outage),
+    "qos": (("=",), partial(_limited, account=False)), "account": (("=",), partial(_limited, account=True)),
 }  # fmt: skip
 """What is changed how, beside SchedulerParameters."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dovetail.arrays import Floats, Mask
+from dovetail.arrays import Floats, Ints, Mask
 from dovetail.engine.recorded import recorded_times
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
@@ -24,6 +24,7 @@ from dovetail.metrics.history import clock_s
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of
 from dovetail.policies.base import Policy
+from dovetail.slurm.limits import COUNTED
 from dovetail.studies.executors import Engine
 from dovetail.studies.questions import Site
 
@@ -32,7 +33,7 @@ TODAY: Final = "today"
 CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
 MIDDLE: Final = (0.025, 0.975)
 """What an interval holds of the pairs of phases."""
-_BETWEEN: Final = re.compile(r",(?!\s*(?:cpu|node|mem|gres/gpu)=)")
+_BETWEEN: Final = re.compile(rf",(?!\s*(?:{'|'.join(COUNTED)})=)")
 """Between changes of a question, not between the resources of a limit."""
 MOST_NAMED: Final = 20
 PART_OF_DAY_H: Final = 6
@@ -61,6 +62,11 @@ class Waits:
     busy: Floats
     """The part of all cores that was in use from the first arrival to the last, by phase."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> float:
+        """How many jobs left before they started, on average."""
+        return float(np.isnan(self.seconds).sum(axis=1).mean())
 
     def means(self, jobs: Mask | None = None) -> Floats:
         """Of each phase, of all jobs or of some."""
@@ -92,8 +98,7 @@ class Answer:
 
     waits: Waits
     all: Change
-    left: tuple[float, float]
-    """How many jobs left before they started, today and then."""
+    left_today: float
     groups: Mapping[str, Change]
     """By partition, account, size and part of the day."""
 
@@ -194,8 +199,7 @@ def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
 def answer(site: Site, today: Waits, then: Waits) -> Answer:
     """Of all jobs of a site, and of each of its groups."""
     by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items()}
-    left = (float(np.isnan(one.seconds).sum(axis=1).mean()) for one in (today, then))
-    return Answer(then, change(today, then), (next(left), next(left)), by_group)
+    return Answer(then, change(today, then), today.left, by_group)
 
 
 def trust(site: Site, today: Waits) -> Trust | None:
@@ -243,8 +247,13 @@ def _groups(site: Site) -> Iterator[tuple[str, Mask]]:
         hours = clock_s(epoch + workload.submit, zone_of(workload.header)) // 3600 % 24
         for first in range(0, 24, PART_OF_DAY_H):
             yield f"submitted {first}-{first + PART_OF_DAY_H} h", hours // PART_OF_DAY_H * PART_OF_DAY_H == first
-    cores, below = site.cluster.processors / max(site.cluster.nodes, 1), 0.0
+    yield from of_sizes(workload.size, site.cluster.processors / max(site.cluster.nodes, 1))
+
+
+def of_sizes(cores: Ints, of_node: float) -> Iterator[tuple[str, Mask]]:
+    """Which jobs are in which class, by the cores of a node."""
+    below = 0.0
     for most, name in CLASSES:
-        above = np.inf if most is None else most * cores
-        yield name, (workload.size > below) & (workload.size <= above)
+        above = np.inf if most is None else most * of_node
+        yield name, (cores > below) & (cores <= above)
         below = above

@@ -1104,9 +1104,8 @@ def _cycle(rule: SlurmRule, cap: Any, run: Run, now: int, waiting: int, n_starte
         space.span_words[0, w] = ~space.words[OUT, w]
     for i in range(count.shape[1]):
         count[OF_USER, i] = count[OF_PART, i] = count[RESERVATIONS, i] = ZERO
+    _clear(space.words, FREE)
     for node in range(space.nodes.shape[1]):
-        if node & MASK == 0:
-            space.words[FREE, node >> SHIFT] = ZERO
         if space.free[node, 0] > 0:
             _put(space.words, FREE, node)
     tested, started, array, of_array, rejected = ZERO, ZERO, NONE, ZERO, NONE
@@ -1181,8 +1180,8 @@ def _main_loop(rule: SlurmRule, cap: Any, run: Run, queue: Ints, now: int, depth
         run.jobs[PLACE, job] = NONE
         number = run.jobs[NUMBER, job]
         part = space.columns[PARTITION, number]
-        begins, let = False, _let(space.limits, space.claims, space.first_claim, number, False)
-        if i <= depth and blocked[part] == 0 and let:
+        begins = False
+        if i <= depth and blocked[part] == 0 and _let(space.limits, space.claims, space.first_claim, number, False):
             _beside_outages(rule, cap, job, part, now, now, run.jobs[ESTIMATE, job], False)
             _allowed(rule, cap, job)
             for w in range(words.shape[1]):
@@ -1212,11 +1211,12 @@ def _look(rule: SlurmRule, cap: Any, run: Run, now: int) -> None:
         if _is_down(space, one) and begin <= now < end:
             for w in range(words.shape[1]):
                 words[OUT, w] |= space.outage_words[one, w]
-    limits = space.limits
-    for limit in range(limits.shape[1] if space.first_claim.shape[0] > 0 else ZERO):
-        limits[LIMIT_LEFT, limit] = limits[LIMIT_MOST, limit]
-    for i in range(run.info[RUNNING] if space.first_claim.shape[0] > 0 else ZERO):
-        _claim(limits, space.claims, space.first_claim, run.jobs[NUMBER, run.lists[END_JOB, i]])
+    if space.first_claim.shape[0] > 0:
+        limits = space.limits
+        for limit in range(limits.shape[1]):
+            limits[LIMIT_LEFT, limit] = limits[LIMIT_MOST, limit]
+        for i in range(run.info[RUNNING]):
+            _claim(limits, space.claims, space.first_claim, run.jobs[NUMBER, run.lists[END_JOB, i]])
 
 
 @inner
