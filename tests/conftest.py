@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 TRACES = Path(os.environ.get("DOVETAIL_TRACES", ROOT.parent / "shared" / "traces"))
 CASES = int(os.environ.get("DOVETAIL_CASES", "100"))
-"""How many random cases a test of the contract runs; CI runs 1,000."""
+"""How many random cases a test of the contract runs, or a part of it for the slowest; CI runs 500."""
 
 COSTLY = ("browser", "contract", "docs", "papers", "slow", "slurm", "traces")
 """Kinds of test that a plain `pytest` leaves out; pyproject.toml says what they are."""
@@ -89,6 +89,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         found = kinds(item)
         for kind in found:
             item.add_marker(kind)
+        if "slurm" in found:  # not two clusters side by side: each takes a core
+            item.add_marker(pytest.mark.xdist_group("slurm"))
         item.user_properties.append((COSTLY_KINDS, sorted(found)))
 
 

@@ -265,7 +265,8 @@ def disagreement(seed: int) -> list[str]:
 @pytest.mark.contract
 @pytest.mark.parametrize("part", range(10))
 def test_the_kernels_decide_as_slow_code(part: int) -> None:
-    for seed in range(part * CASES // 10, (part + 1) * CASES // 10):
+    """Six in ten of all cases: slow code takes half a second for a queue."""
+    for seed in range(part, CASES * 6 // 10, 10):
         assert disagreement(seed) == []
 
 

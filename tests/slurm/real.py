@@ -19,6 +19,7 @@ SUITES: Final = {"22.05": "", "24.11": "trixie", "26.05": "sid"}
 """The Debian in which each version is; the first is this machine's own."""
 ROOTS: Final = Path(os.environ.get("DOVETAIL_SLURM_ROOTS", "/srv/dovetail-slurm"))
 """Where the roots are made and stay."""
+TRIES: Final = 3
 SPEED: Final = 60
 """So many times as fast as real time goes the clock of these clusters."""
 FAKETIME: Final = Path("/usr/lib")
@@ -50,16 +51,20 @@ class RealSlurm:
     """SchedulerParameters; empty: those that start jobs soonest."""
 
     def start(self, nodes: int) -> RealSlurm:
-        """Make the root if there is none, start the daemons, and remember how clients reach them. A database on a busy
-        machine may be slow to come up: then once more, from nothing."""
+        """Make the root if there is none, start the daemons, and remember how clients reach them. On a machine that
+        stands still for a minute now and then a database may not come up: then again, from nothing."""
         if self.root is not None and not (self.root / "usr/bin/apt-get").exists():
             self.root.parent.mkdir(parents=True, exist_ok=True)
             _done([str(CLUSTER.parent / "root"), "make", str(self.root), SUITES[self.version]], 600)
-        try:
-            self._control("start", self.folder, str(nodes))
-        except AssertionError:
-            self.wipe()
-            self._control("start", self.folder, str(nodes))
+        for again in range(TRIES):
+            try:
+                self._control("start", self.folder, str(nodes))
+                break
+            except AssertionError:
+                if again == TRIES - 1:
+                    raise
+                self.wipe()
+                time.sleep(10)
         for line in self._control("env", self.folder).stdout.splitlines():
             for word in shlex.split(line.removeprefix("export ")):
                 name, _, value = word.partition("=")

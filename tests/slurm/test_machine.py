@@ -232,7 +232,6 @@ def test_the_command_says_what_to_do(tmp_path: Path) -> None:
 
 
 @needs_slurm
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_real_slurm_tells_its_machine(
     version: str, slurm: Callable[[str], RealSlurm], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,6 @@ JOBS = 100
 
 
 @pytest.mark.slurm
-@pytest.mark.xdist_group("slurm")
 @needs_slurm
 def test_a_real_slurm_decides_as_our_rules(tmp_path: Path) -> None:
     """Jobs of three users under fair share on 64 nodes, with a clock 20 times as fast: some two minutes."""

@@ -27,7 +27,7 @@ from dovetail.slurm.history import read_history
 from tests.slurm.real import VERSIONS, RealSlurm, needs_slurm, waits_for
 from tests.slurm.traps import Submitted
 
-pytestmark = [needs_slurm, pytest.mark.xdist_group("slurm"), pytest.mark.parametrize("version", VERSIONS)]
+pytestmark = [needs_slurm, pytest.mark.parametrize("version", VERSIONS)]
 Trapped = Callable[[str], tuple[RealSlurm, Submitted]]
 DOVETAIL = str(Path(sys.executable).parent / "dovetail")
 

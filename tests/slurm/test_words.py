@@ -134,7 +134,6 @@ def test_random_texts_give_a_value_or_a_refusal(read: Callable[[str], object]) -
 
 
 @needs_slurm
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_limits_are_what_slurm_makes_of_them(version: str, slurm: Callable[[str], RealSlurm]) -> None:
     real = slurm(version)
@@ -157,7 +156,6 @@ def test_limits_are_what_slurm_makes_of_them(version: str, slurm: Callable[[str]
 
 
 @needs_slurm
-@pytest.mark.xdist_group("slurm")
 @pytest.mark.parametrize("version", VERSIONS)
 def test_hosts_are_what_slurm_makes_of_them(version: str, slurm: Callable[[str], RealSlurm]) -> None:
     real, draw = slurm(version), random.Random(2)
