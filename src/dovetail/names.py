@@ -144,6 +144,11 @@ def settings(rest: str, text: str, known: Mapping[str, Callable[[str], Any]]) ->
     return values
 
 
+def spoken(name: str) -> str:
+    """The name of a policy without the folders of its files."""
+    return re.sub(r"(^|=)[^=,;]*/", r"\1", name)
+
+
 def unknown(what: str, name: str, choices: Iterable[str]) -> str:
     """What to say of a name that does not exist, in one line: the one that was perhaps meant, else all there are."""
     choices = list(choices)

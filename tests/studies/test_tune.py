@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,9 +16,12 @@ import numpy as np
 import pytest
 
 from dovetail.errors import SettingError
+from dovetail.io.clusters import write_cluster
 from dovetail.io.write import write
 from dovetail.model.workload import Step, Workload
 from dovetail.policies.registry import policy
+from dovetail.policies.slurm import as_told
+from dovetail.slurm.scheduling import parameters_line
 from dovetail.studies.executors import Engine
 from dovetail.studies.store import Store
 from dovetail.studies.tune import (
@@ -28,10 +33,13 @@ from dovetail.studies.tune import (
     Tuned,
     candidates,
     longest_wait,
+    slurm_candidates,
     tune,
     write_study,
 )
 from dovetail.workloads.lublin import lublin
+from tests.command import run
+from tests.policies.test_slurm import jobs, kept, machine
 
 HERE = Engine(lambda: nullcontext(ThreadPoolExecutor(1)), 1, 0.5, 2)
 """In this process: a pool of others takes seconds to start for each round."""
@@ -167,6 +175,68 @@ def test_the_usual_policy_is_there_to_the_end(tmp_path: Path) -> None:
     nobody = tuned(tmp_path, log(), (inf, 1.0))
     assert not nobody.tried[0].allowed
     assert "No candidate keeps waits as short" in nobody.page.sentences[0]
+
+
+def test_a_slurm_is_judged_against_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a cluster says how its Slurm decides, that is what others are compared with; a choice of its own settings
+    is told as a line of slurm.conf."""
+    monkeypatch.chdir(tmp_path)
+    workload, cluster = jobs(random.Random(1), 400)
+    slower = {name: 40 * workload[name] for name in ("submit", "runtime", "limit")}
+    write(workload.with_columns(Step("slower"), **slower), tmp_path / "jobs.parquet")
+    write_cluster(cluster, tmp_path / "c.toml", "c", "")
+    path = kept(tmp_path, machine("bf_window=10,defer,bf_max_job_test=8"))
+    more = "slurm:conf=c.slurm.json,bf_window=1200,bf_max_job_test=500"
+    words = ["tune", "jobs.parquet", "--cluster", "c.toml", "--policy", more, "--longest-wait", "none"]
+    words += ["--workers", "1"]
+    done = run(*words)
+    assert not done.returncode, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "Metrics against slurm:conf=c.slurm.json;" in text
+    assert str(tmp_path) not in text.partition("To replay it")[0]
+    told = [json.loads(line) for line in run(*words, "--json").stdout.splitlines()]
+    by_name = {one["policy"]: one for one in told if "longest" in one}
+    better = f"slurm:conf={path},bf_window=1200,bf_max_job_test=500"
+    assert set(by_name) == {f"slurm:conf={path}", better, USUAL}
+    assert by_name[f"slurm:conf={path}"]["change"] == 0
+    assert by_name[better]["chosen"], by_name
+    assert "In slurm.conf: SchedulerParameters=bf_window=1200,defer,bf_max_job_test=500" in done.stdout.splitlines()
+
+
+def test_other_lines_of_slurm_conf(tmp_path: Path) -> None:
+    path = kept(tmp_path, machine("bf_window=20,bf_max_job_user=30"))
+    today = as_told(machine("bf_window=20,bf_max_job_user=30"))[0]
+    first, *others = slurm_candidates(path, today, jobs(random.Random(1))[0])
+    assert first == f"slurm:conf={path}"
+    assert [one.removeprefix(f"{first},") for one in others] == [
+        "bf_window=30", "bf_max_job_test=2000", "bf_window=30,bf_max_job_test=2000", "bf_max_job_test=125",
+        "bf_max_job_user=10", "bf_max_job_user=0", "bf_interval=120", "default_queue_depth=1000",
+    ]  # fmt: skip
+    same = [repr(replace(policy(one), name="")) for one in (first, *others)]  # type: ignore[type-var]
+    assert len(set(same)) == len(same)
+
+
+@pytest.mark.parametrize("told", ["(null)", "bf_window=10, BF_Max_Job_Test=8,defer", "bf_window=3,defer,bf_window=4"])
+def test_a_line_of_slurm_conf_is_read_back_as_it_was_meant(told: str) -> None:
+    before, changes = as_told(machine(told))[0], {"bf_max_job_test": "99", "bf_interval": "7"}
+    name, _, value = parameters_line(machine(told), changes).partition("=")
+    assert name == "SchedulerParameters"
+    after = as_told(machine(value))[0]
+    assert after == replace(before, bf_max_job_test=99, bf_interval=7)
+    assert ("defer" in value.split(",")) == ("defer" in told)
+
+
+def test_a_slurm_that_cannot_be_replayed_is_not_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    workload, cluster = jobs(random.Random(1), 60)
+    slower = {name: 400 * workload[name] for name in ("submit", "runtime", "limit")}
+    write(workload.with_columns(Step("slower"), **slower), tmp_path / "jobs.parquet")
+    write_cluster(cluster, tmp_path / "c.toml", "c", "")
+    kept(tmp_path, machine(SchedulerType="sched/builtin"))
+    done = run("tune", "jobs.parquet", "--cluster", "c.toml", "--policy", "easy", "--workers", "1")
+    assert not done.returncode, done.stderr
+    assert "not compared with the site's own Slurm" in " ".join(done.stderr.split())
+    assert "Metrics against easy;" in " ".join(done.stdout.split())
 
 
 def test_what_came_after_chooses_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,17 +15,20 @@ import dovetail as dt
 from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.io.clusters import write_cluster
+from dovetail.metrics.whatif import Waits, change
 from dovetail.model.cluster import PARTITION, NodeKind, by_node
 from dovetail.policies.slurm import as_told
+from dovetail.reports.whatif_text import more
 from dovetail.slurm.limits import Limited
 from dovetail.studies.executors import engine
 from dovetail.studies.questions import Site
-from dovetail.studies.whatif import Alternative, Waits, alternatives, change, groups, shifted, trust, waits
+from dovetail.studies.whatif import Alternative, alternatives, answered, behind, groups, shifted, waits
 from tests.command import run
 from tests.policies.test_slurm import jobs, kept, machine
 
 PARTS = {
-    "partition batch", "partition urgent", "account phys", "account chem", "account other", "to 1 node", "to 4 nodes",
+    "partition batch", "partition urgent", "account phys", "account chem", "account other", "up to 1 node",
+    "up to 4 nodes",
 }  # fmt: skip
 KIND = NodeKind("n", 8, (4,), (f"{PARTITION}batch", f"{PARTITION}urgent"))
 
@@ -54,7 +58,7 @@ def test_what_is_replayed() -> None:
     assert made.told
     assert made.then_s < made.today_s
     assert not change(today, today).told
-    seen = trust(asked[0].site, today)
+    seen = answered(asked[0].site, found).trust
     assert seen is not None
     assert seen.jobs == 60
     assert seen.recorded_s == pytest.approx(today.seconds[0].mean())
@@ -67,12 +71,14 @@ def test_a_history_that_is_not_what_is_replayed() -> None:
     other = site(recorded=100_000)
     asked = alternatives(other, [])
     (today,) = waits(asked, engine("local", 1, Path()), phases=2)
-    seen = trust(other, today)
+    seen = answered(other, [today]).trust
     assert seen is not None
     assert seen.far
     assert seen.within_hour == 0
-    assert trust(site(recorded=None), today) is None
-    near = trust(site(recorded=59), *waits(alternatives(site(), []), engine("local", 1, Path()), phases=2))
+    unknown = answered(site(recorded=None), [today])
+    assert unknown.trust is None
+    assert np.isnan(unknown.recorded).all()
+    near = answered(site(recorded=59), waits(alternatives(site(), []), engine("local", 1, Path()), phases=2)).trust
     assert near is not None
     assert not near.far
 
@@ -149,9 +155,45 @@ def test_the_command(tmp_path: Path) -> None:
         assert told in text
     curve = json.loads(run("whatif", *words, "--sweep", "bf_window=10..1000/3", "--json").stdout)["answers"]
     assert [one["asked"] for one in curve] == ["bf_window=10", "bf_window=100", "bf_window=1000"]
+    (tmp_path / "asked.toml").write_text(
+        'sweeps = ["bf_window=10..1000/3"]\npolicies = ["list:order=my.py:mine"]\n'
+        '[questions]\n"half more" = "nodes+=50%"\n'
+    )
+    (tmp_path / "my.py").write_text("def mine(state):\n    return state.waiting\n")
+    page = tmp_path / "page.html"
+    done = run("whatif", *words, "--questions", tmp_path / "asked.toml", "--out", page)
+    assert not done.returncode, done.stderr
+    assert "half more (nodes+=50%): waits would be shorter by" in " ".join(done.stdout.split())
+    assert all(name in done.stdout for name in ("bf_window=100 ", "list:order=my.py:mine"))
+    assert "Mean wait by bf_window" in page.read_text()
+    assert "--questions asked.toml" in page.read_text()
+    (tmp_path / "bad.toml").write_text('[questions]\n"nothing" = ""\n')
+    assert "bad.toml:1: questions.nothing:" in run("whatif", *words, "--questions", tmp_path / "bad.toml").stderr
     told = json.loads(run("whatif", *words, "--set", "nodes+=50%", "--json").stdout)
     (answer,) = told["answers"]
     assert answer["told"]
     assert answer["then_s"] < answer["today_s"] == told["today"]["mean_wait_s"]
     assert told["trust"]["jobs"] == 60
     assert set(answer["groups"]) == PARTS
+
+
+def test_waiting_behind_as_many_as_a_cycle_looks_at() -> None:
+    """Against a count at each second."""
+    rng = np.random.default_rng(1)
+    for many in (1, 2, 5):
+        arrive = rng.integers(0, 50, 40)
+        start = arrive + rng.integers(0, 30, 40)
+        group = rng.integers(0, 3, 40)
+        wanted = 0
+        for second in range(100):
+            waits_now = group[(arrive <= second) & (second < start)]
+            wanted += sum(max(int((waits_now == one).sum()) - many, 0) for one in range(3))
+        assert behind(arrive, start, group, many) == wanted
+    made = site()
+    today, fewer = waits(alternatives(made, ["bf_max_job_test=2"]), engine("local", 1, Path()), phases=2)
+    assert today.unseen.tolist() == [0, 0]
+    assert (fewer.unseen > 0.1).all()
+    text = " ".join(more(answered(made, [today, fewer]).answers[0]))
+    assert re.search(r"Of all waiting, \d+\.\d % is behind .* today 0\.0 %", text)
+    by_user = waits(alternatives(made, ["bf_max_job_user=1"]), engine("local", 1, Path()), phases=2)[1]
+    assert (by_user.unseen > 0).all()

@@ -52,6 +52,7 @@ def import_slurm_command(
     from dovetail.slurm import scontrol
     from dovetail.slurm.conf import read_conf
     from dovetail.slurm.machine import NOTHING, SCHEDULING, unknown_settings
+    from dovetail.slurm.scheduling import kept_beside
     from dovetail.units import printable
 
     if print_command:
@@ -85,7 +86,7 @@ def import_slurm_command(
         notes.append("when nodes were out is not in it: --log JOBS says when the time of the workload begins")
     write_cluster(cluster, out, out.stem, named)
     read_cluster(out)  # what is too large for a file of clusters is told now, not by the next command
-    settings = out.with_name(f"{out.stem}.slurm.json")
+    settings = kept_beside(out)
     with beside(settings) as new:
         new.touch(0o600)
         new.write_text(json.dumps(machine.kept(), indent=1) + "\n", encoding="utf-8")

@@ -16,12 +16,9 @@ if TYPE_CHECKING:
     from dovetail.metrics.history import History
     from dovetail.metrics.over_time import Places
     from dovetail.model.workload import Workload
-    from dovetail.reports.history_text import Sheet
 
 ROWS: Final = 12
 """Lines of the table over time."""
-MOST_RANK: Final = 1
-"""Columns of a higher rank are only shown if all are asked for."""
 MOST_NODES: Final = 10_000_000
 """In all lists of nodes together."""
 
@@ -133,30 +130,17 @@ def _show(found: History, wide: bool) -> None:
     typer.echo("")
     more = "; --wide adds those since submission" if differ(found) and not wide else ""
     screen.tell(f"Waits, from when jobs could start{more}")
-    _print(entire_sheet(found), wide)
+    screen.print_sheet(entire_sheet(found), wide)
     for groups in found.by:
-        _print(waits_sheet(found, groups), wide)
+        screen.print_sheet(waits_sheet(found, groups), wide)
     if found.limits:
         screen.tell("How much of their limits jobs used")
     for use in found.limits:
-        _print(limits_sheet(use), wide)
+        screen.print_sheet(limits_sheet(use), wide)
     screen.tell("What was in use, and what waited")
-    _print(over_time_sheet(found, ROWS), wide)
+    screen.print_sheet(over_time_sheet(found, ROWS), wide)
     screen.tell("The longest waits")
-    _print(longest_sheet(found), wide)
+    screen.print_sheet(longest_sheet(found), wide)
     rows = [("not counted", f"{many:,} jobs: {printable(why)}") for why, many in found.set_aside.items()]
     rows += [("guessed", text) for text in found.guesses] + [("not known", text) for text in found.not_known]
     screen.facts(rows)
-
-
-def _print(sheet: Sheet, wide: bool) -> None:
-    from rich.markup import escape
-
-    names = [escape(name) for name in sheet.names]
-    numbers = [
-        screen.Column(screen.titled(one.head, one.unit), [escape(cell) for cell in one.cells], one.rank)
-        for one in sheet.numbers
-        if wide or one.rank <= MOST_RANK
-    ]
-    screen.print_table([("" if sheet.head == "all" else sheet.head, names)], numbers, wide=wide)
-    screen.facts(((name, note) for name, note in zip(sheet.names, sheet.notes, strict=False) if note), label=24)

@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from dovetail.reports.page_data import Entry
+    from dovetail.reports.sheets import Sheet
 
 Wide = Annotated[bool, typer.Option("--wide", help="All columns of tables, however wide.")]
 NAME: Final = 24
 """Characters of a name before it is folded."""
+MOST_RANK: Final = 1
+"""Columns of a sheet that have a higher rank are only shown if all are asked for."""
 _HEAD: Final = 10
 """Characters of a head before it is folded."""
 
@@ -86,6 +89,20 @@ def print_table(
         notes = (*notes, escape(said))
     for note in notes:
         Console(highlight=False).print(note)
+
+
+def print_sheet(sheet: Sheet, wide: bool) -> None:
+    """A sheet as a table, and its notes below."""
+    from rich.markup import escape
+
+    names = [escape(name) for name in sheet.names]
+    numbers = [
+        Column(titled(one.head, one.unit), [escape(cell) for cell in one.cells], one.rank)
+        for one in sheet.numbers
+        if wide or one.rank <= MOST_RANK
+    ]
+    print_table([("" if sheet.head == "all" else sheet.head, names)], numbers, wide=wide)
+    facts(((name, note) for name, note in zip(sheet.names, sheet.notes, strict=False) if note), label=24)
 
 
 def _made(words: Sequence[tuple[str, Sequence[str]]], numbers: Sequence[Column]) -> Table:

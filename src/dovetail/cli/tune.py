@@ -15,6 +15,8 @@ from dovetail.cli.study import On, Workers, shown
 from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
+    from dovetail.model.cluster import Cluster
+    from dovetail.model.workload import Workload
     from dovetail.studies.task import Task
     from dovetail.studies.tune import Tuned
 
@@ -47,17 +49,33 @@ def tune_command(
     from dovetail.names import unknown
     from dovetail.policies.registry import policy as policy_named
     from dovetail.reports.page import write
+    from dovetail.slurm.scheduling import kept_beside
     from dovetail.studies.executors import engine
     from dovetail.studies.spec import placed
     from dovetail.studies.store import Store
-    from dovetail.studies.tune import BASE, FILE, GOALS, USUAL, candidates, longest_wait, tune, write_study
+    from dovetail.studies.tune import (
+        BASE,
+        FILE,
+        GOALS,
+        USUAL,
+        candidates,
+        longest_wait,
+        tune,
+        write_study,
+    )
     from dovetail.units import duration
 
     if goal not in GOALS:
         raise SettingError(f"--for: {unknown('goal', goal, GOALS)}")
     most = longest_wait(longest)
-    names = [placed(name, Path.cwd()) for name in dict.fromkeys((BASE, USUAL, *(policies or candidates(goal))))]
     nodes = prepare.nodes_named(cluster, processors)
+    workload = prepare.load(str(log), filters, None, "cut", seed, processors, nodes)
+    prepare.need_jobs(workload)
+    kept = kept_beside(Path(cluster)).resolve() if cluster else None
+    own = _own_slurm(kept, workload, nodes) if kept and nodes and kept.is_file() else ()
+    base, *others = own or (BASE,)
+    asked = [*others, *candidates(goal)] if policies is None else policies
+    names = [placed(name, Path.cwd()) for name in dict.fromkeys((base, USUAL, *asked))]
     for one in map(policy_named, names):
         if one.clairvoyant or one.from_record or one.needs_site:
             raise SettingError(f"{one.name} cannot be recommended: it knows the future, or must know prices")
@@ -65,11 +83,9 @@ def tune_command(
             one.refuse("nodes")
     if "$" in str(log.resolve()):
         raise SettingError(f"{log}: a path with $ cannot stand in a study; rename it")
-    workload = prepare.load(str(log), filters, None, "cut", seed, processors, nodes)
-    prepare.need_jobs(workload)
     where = Store(store or Path(f"{log.name.partition('.')[0]}-{goal}.store"))
-    kept = {"filters": filters} if filters else {}
-    trace: dict[str, Any] = {"path": str(log.resolve()), "name": workload.name, **kept}
+    trace: dict[str, Any] = {"path": str(log.resolve()), "name": workload.name}
+    trace |= {"filters": filters} if filters else {}
     trace |= {"processors": processors} if processors else {}
     if cluster:
         trace["cluster"] = str(Path(cluster).resolve()) if Path(cluster).is_file() else cluster
@@ -84,36 +100,74 @@ def tune_command(
     how += [word for one in filters or () for word in ("--filter", one)] + (["--cluster", cluster] if cluster else [])
     how += ["--seed", str(seed)] if seed else []
     use = ["dovetail", "replay", str(log), "--policy", found.choice, *how]
-    asked = [word for one in policies or () for word in ("--policy", one)]
-    command = ["dovetail", "tune", log.name, "--for", goal, "--longest-wait", longest, *asked, *how]
-    said = (*found.page.sentences, f"To use it: {shlex.join(use)}")
+    tried = [word for one in policies or () for word in ("--policy", one)]
+    command = ["dovetail", "tune", log.name, "--for", goal, "--longest-wait", longest, *tried, *how]
+    conf = _in_conf(found.choice, kept)
+    said = (*found.page.sentences, *conf, f"To replay it: {shlex.join(use)}")
     page = replace(found.page, title=f"What suits {workload.name}", command=shlex.join(command), sentences=said)
     write(page, out)
     if as_json:
-        for tried in found.tried:
-            prepare.print_json({"goal": goal, **asdict(tried), "chosen": tried is found.tried[0]})
+        for made in found.tried:
+            prepare.print_json({"goal": goal, **asdict(made), "chosen": made is found.tried[0]})
         prepare.print_case(
             found.after, chosen=found.choice, best_in=found.best_in, wait_kept=found.kept, cpu_s=found.cpu_s
         )
     else:
         _show(found, wide)
         for sentence in (*said, f"It took {duration(round(found.cpu_s))} of CPU time."):
-            screen.tell(sentence)
+            if sentence in conf:
+                typer.echo(sentence)  # to be pasted: not folded
+            else:
+                screen.tell(sentence)
     told(out, as_json)
+
+
+def _in_conf(choice: str, kept: Path | None) -> list[str]:
+    """What stands in slurm.conf then, if it is a Slurm's own rules that were chosen, with other parameters."""
+    from dovetail.policies.slurm import OURS
+    from dovetail.slurm.scheduling import parameters_line, read_kept
+    from dovetail.units import printable
+
+    own, _, rest = choice.partition(",")
+    changes = dict(one.split("=", 1) for one in filter(None, rest.split(",")))
+    if kept is None or own != f"slurm:conf={kept}" or not changes or changes.keys() & set(OURS):
+        return []
+    return [f"In slurm.conf: {printable(parameters_line(read_kept(kept), changes), 2_000)}"]
+
+
+def _own_slurm(kept: Path, workload: Workload, nodes: Cluster) -> tuple[str, ...]:
+    """How the site's own Slurm decides, today and with other settings; none, where it cannot be replayed."""
+    from dovetail.policies.registry import policy as policy_named
+    from dovetail.policies.slurm import as_told
+    from dovetail.slurm.scheduling import read_kept
+    from dovetail.studies.tune import slurm_candidates
+
+    try:
+        today, notes = as_told(read_kept(kept))
+        today.at(None, workload, nodes)
+        names = slurm_candidates(kept, today, workload)
+        policy_named(names[0])
+    except SettingError as error:
+        prepare.say(f"not compared with the site's own Slurm: {error}")
+        return ()
+    for note in notes:
+        prepare.say(f"not followed: {note}")
+    return names
 
 
 def _show(found: Tuned, wide: bool) -> None:
     from rich.markup import escape
 
     from dovetail.metrics.catalog import metric_of
+    from dovetail.names import spoken
     from dovetail.reports.columns import percent
-    from dovetail.studies.tune import BASE, GOALS, USUAL
+    from dovetail.studies.tune import GOALS, USUAL
     from dovetail.units import printable
 
     metric = metric_of(GOALS[found.goal])
     full = [one for one in found.tried if one.stretches == found.tried[0].stretches]
     rows = found.tried if wide else full
-    words = [("policy", [escape(printable(one.policy, 60)) for one in rows])]
+    words = [("policy", [escape(printable(spoken(one.policy), 60)) for one in rows])]
     columns = (
         screen.Column(metric.head, [percent(one.change) for one in rows]),
         screen.Column("longest wait", [f"{one.longest:.2f} x{'' if one.allowed else ' *'}" for one in rows]),
@@ -121,7 +175,8 @@ def _show(found: Tuned, wide: bool) -> None:
         screen.Column("CPU (s)", [f"{one.cpu_s:.1f}" for one in rows], 2),
         screen.Column("tried on", [f"{one.stretches} of {full[0].stretches}" for one in rows], 3),
     )
-    notes = [f"On the past. Metrics against {BASE}; the longest wait as a multiple of that of {USUAL}; *: too long."]
+    base = escape(spoken(found.base))
+    notes = [f"On the past. Metrics against {base}; the longest wait as a multiple of that of {USUAL}; *: too long."]
     if gone := len(found.tried) - len(rows):
         notes.append(f"Left out on the way, as they did worse: {gone}; --wide shows all.")
     screen.print_table(words, columns, *notes, wide=wide)

@@ -15,18 +15,23 @@ from dovetail.units import WEEK_S
 
 
 def weeks(schedule: Schedule, counting: str = "all") -> tuple[Ints, Ints]:
-    """The week of each counted job, and the instant at which each week begins.
+    """The week of each counted job, and the instant at which each week begins."""
+    week, begins = weeks_of(schedule.workload.submit)
+    return week[counted(schedule, counting)], begins
+
+
+def weeks_of(submit: Ints) -> tuple[Ints, Ints]:
+    """The week of each job, and the instant at which each week begins.
 
     Weeks are counted from the first submit, and a job belongs to the week of its submit. What is left at the end
     is a week of its own if it is half a week or longer, else it is part of the week before. A week may be empty.
     """
-    submit = schedule.workload.submit
     if not len(submit):
         return submit, submit
     since = submit - submit[0]
     number = max(1, (int(since[-1]) + WEEK_S // 2) // WEEK_S)
     week = np.minimum(since // WEEK_S, number - 1)
-    return week[counted(schedule, counting)], submit[0] + WEEK_S * np.arange(number)
+    return week, submit[0] + WEEK_S * np.arange(number)
 
 
 def users(schedule: Schedule, counting: str = "all") -> tuple[Ints, Ints]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +12,8 @@ from dovetail.metrics.history import Groups, History
 from dovetail.model.workload import Provenance
 from dovetail.reports import history_figures as figures
 from dovetail.reports.columns import named
-from dovetail.reports.dark import themed_svg
 from dovetail.reports.figures import Key, Picture
 from dovetail.reports.history_text import (
-    Sheet,
     differ,
     entire_sheet,
     limits_sheet,
@@ -25,26 +23,13 @@ from dovetail.reports.history_text import (
     sentences,
     waits_sheet,
 )
-from dovetail.reports.page import filled
+from dovetail.reports.sections import Section, page
 from dovetail.reports.style import GREY, STROKES, Stroke, settings, svg
 from dovetail.units import duration, printable
 from dovetail.version import __version__
 
 ROWS: Final = 52
 """Lines of the table over time."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of the page."""
-
-    title: str
-    words: str
-    """What it shows, in a sentence or two."""
-    sheets: tuple[Sheet, ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    folded: tuple[Sheet, ...] = ()
-    """Tables in a fold."""
 
 
 def write(found: History, path: str | Path, command: str = "", past: Provenance | None = None) -> None:
@@ -58,6 +43,7 @@ def render(found: History, command: str = "", past: Provenance | None = None) ->
     """The page as HTML. Same history, same bytes."""
     with settings():
         sections = tuple(_sections(found))
+    headline, *words = sentences(found)
     when = f", {found.since} to {found.until} ({found.zone})" if found.since else ""
     notes = [f"{many:,} jobs are not counted: {printable(why)}." for why, many in found.set_aside.items()]
     notes += [f"Guessed: {text}." for text in found.guesses] + [f"Not known: {text}." for text in found.not_known]
@@ -67,21 +53,10 @@ def render(found: History, command: str = "", past: Provenance | None = None) ->
         notes += [f"{printable(s.name)}: {s.removed:,} removed, {s.changed:,} changed." for s in steps]
         about |= {"source": printable(past.source, 400), "source sha256": past.sha256} if past.sha256 else {}
         thanks = [printable(past.acknowledge, 2_000)] if past.acknowledge else []
-    return filled(
-        "history.html.j2",
-        title=f"{named(found.name, 100)}: what happened{when}",
-        sentences=sentences(found),
-        sections=[_themed(section) for section in sections],
-        notes=notes,
-        thanks=thanks,
-        command=printable(command, 10_000),
-        provenance=about,
-    )
-
-
-def _themed(section: Section) -> Section:
-    pictures = (replace(one, svg=themed_svg(one.svg)) for one in section.pictures)
-    return replace(section, pictures=tuple(pictures))
+    return page(
+        f"{named(found.name, 100)}: what happened{when}", [], [headline], words, sections,
+        notes=notes, thanks=thanks, command=command, provenance=about,
+    )  # fmt: skip
 
 
 def _sections(found: History) -> Iterator[Section]:
@@ -91,23 +66,23 @@ def _sections(found: History) -> Iterator[Section]:
         ": later than its submission, if it was held or waited for another." if differ(found) else "."
     )
     yield Section(
-        "Who waited", words, (entire_sheet(found),),
+        "Who waited", [words], (entire_sheet(found),),
         tuple(_waits(at, one) for at, one in enumerate(who)), tuple(waits_sheet(found, one) for one in who),
     )  # fmt: skip
     yield Section(
-        "When", f"Hours and days of {found.zone}." if found.week else "Time since the first submission.", (),
+        "When", [f"Hours and days of {found.zone}." if found.week else "Time since the first submission."], (),
         tuple(_when(found)),
         (*(waits_sheet(found, one) for one in found.by if one.by in when), over_time_sheet(found, ROWS)),
     )  # fmt: skip
     if found.limits:
         yield Section(
-            "Limits", "How much of the time that they asked for jobs used.", (limits_sheet(found.limits[0]),),
+            "Limits", ["How much of the time that they asked for jobs used."], (limits_sheet(found.limits[0]),),
             (_limits(found),), tuple(limits_sheet(one) for one in found.limits[1:]),
         )  # fmt: skip
     words = "The jobs that waited longest since their submission."
     if any(one.reason for one in found.longest):
         words += " A reason is the last one that Slurm kept; the table of waits by reason, above, says what each means."
-    yield Section("The longest waits", words, (longest_sheet(found),))
+    yield Section("The longest waits", [words], (longest_sheet(found),))
 
 
 def _waits(at: int, groups: Groups) -> Picture:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ from dovetail.arrays import Floats
 from dovetail.metrics.history import STEPS, USED, Groups, History, LimitUse, written
 from dovetail.metrics.over_time import OverTime
 from dovetail.reports.columns import DASH
+from dovetail.reports.sheets import Cells, Sheet
 from dovetail.reports.style import short_duration
 from dovetail.slurm.reasons import meaning
 from dovetail.units import duration
@@ -68,30 +68,6 @@ def resource(name: str) -> str:
 
 def _rounded(seconds: float) -> str:
     return duration(round(seconds))
-
-
-@dataclass(frozen=True)
-class Cells:
-    """A column of numbers as they are shown."""
-
-    head: str
-    cells: Sequence[str]
-    unit: str = ""
-    exact: Sequence[str] = ()
-    """The same with more digits, where they were rounded."""
-    rank: int = 0
-    """Where there is no room, the columns of the highest rank are left out first; those of rank 0 stay."""
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One table: what its rows are called, with a note below, and their numbers."""
-
-    title: str
-    head: str
-    names: Sequence[str]
-    numbers: Sequence[Cells]
-    notes: Sequence[str] = ()
 
 
 def entire_sheet(found: History) -> Sheet:

@@ -131,8 +131,8 @@ def _unbroken(sentence: str) -> str:
     return _UNIT.sub("\u00a0", sentence)
 
 
-_UNIT: Final = re.compile(r"(?<=\d) (?=%|[smhd]\b|of \d)|(?<=\d of) (?=\d)")
-"""The blank between a number and its unit, or in `2 of 3`: a line must not end there."""
+_UNIT: Final = re.compile(r"(?<=\d) (?=%|[smhd]\b|of \d)|(?<=\d of) (?=\d)|(?<=\d [dhm]) (?=\d+ [hms]\b)")
+"""The blank between a number and its unit, in `2 of 3`, and in `1 h 5 m`: a line must not end there."""
 
 
 def _security(scripts: Iterable[str]) -> str:

@@ -89,13 +89,28 @@ def _tier(machine: Machine, partition: Texts) -> int:
 def _parameters(config: Texts) -> dict[str, str]:
     """SchedulerParameters; of what is named twice the first counts."""
     text = config.get("SchedulerParameters", "")
-    pairs = [] if text in NOTHING else [one.partition("=") for one in text.split(",")]
-    return {key.strip().lower(): value.strip() for key, _, value in reversed(pairs) if key.strip()}
+    found = dict[str, str]()
+    for key, _, value in (one.partition("=") for one in ([] if text in NOTHING else text.split(","))):
+        if key.strip():
+            found.setdefault(key.strip().lower(), value.strip())
+    return found
 
 
 def _version(text: str) -> tuple[int, int] | None:
     found = re.match(r"(\d{1,4})\.(\d{1,2})", text, re.ASCII)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def parameters_line(machine: Machine, changes: Mapping[str, str]) -> str:
+    """The line of slurm.conf that a machine would have with some of its parameters changed."""
+    told = {key: f"={value}" if value else "" for key, value in _parameters(machine.config).items()}
+    told |= {key: f"={value}" for key, value in changes.items()}
+    return f"SchedulerParameters={','.join(f'{key}{value}' for key, value in told.items())}"
+
+
+def kept_beside(cluster: Path) -> Path:
+    """Where `dovetail cluster import-slurm` keeps what a Slurm said, for the cluster that it wrote."""
+    return cluster.with_name(f"{cluster.stem}.slurm.json")
 
 
 def read_kept(path: Path) -> Machine:

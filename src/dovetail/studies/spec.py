@@ -244,27 +244,34 @@ def _spelled(table: dict[str, Any]) -> list[str]:
     return [f"{name}:" + ",".join(f"{key}={value}" for key, value in chosen) for chosen in product(*choices)]
 
 
+class Questions(_Part):
+    """What is asked of a site again and again."""
+
+    questions: dict[str, Annotated[str, Field(min_length=1)]] = Field(default_factory=dict)
+    """Changes with commas between them, by a name for people."""
+    sweeps: Texts = Field(default_factory=list)
+    policies: Texts = Field(default_factory=list)
+
+
+def read_questions(path: Path) -> Questions:
+    """Read questions. InputError names all mistakes, with their lines."""
+    text, table = _read(path)
+    try:
+        made = Questions.model_validate(table)
+    except ValidationError as error:
+        raise _named(path, text, error, lambda _: list(Questions.model_fields)) from None
+    folder = path.resolve().parent
+    return made.model_copy(update={"policies": [placed(name, folder) for name in made.policies]})
+
+
 def read_study(path: str | Path) -> Study:
     """Read a study. InputError names the line of the first mistake, and all mistakes."""
     path = Path(path)
-    if path.is_file() and path.stat().st_size > MOST_BYTES:
-        raise InputError(path, 0, f"larger than {MOST_BYTES:,} bytes: not a study")
-    try:
-        text = path.read_text(encoding="utf-8")
-        table = tomllib.loads(text)
-    except OSError as error:
-        raise InputError(path, 0, f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(path, 0, "not a text in UTF-8") from error
-    except RecursionError:
-        raise InputError(path, 0, "not a study: its lists are nested too deeply") from None
-    except ValueError as error:  # TOMLDecodeError is one; so is a number of more digits than Python reads
-        at = re.search(r"at line (\d+)", str(error))
-        raise InputError(path, int(at[1]) if at else 0, f"not TOML: {error}") from error
+    text, table = _read(path)
     try:
         study = Study.model_validate(table)
     except ValidationError as error:
-        raise _named(path, text, error) from None
+        raise _named(path, text, error, _keys) from None
     folder = path.resolve().parent
     found: dict[str, Callable[[str], object]] = {"policies": policy_named, "estimates": predictor_named}
     for key, known in found.items():
@@ -276,9 +283,27 @@ def read_study(path: str | Path) -> Study:
     return study
 
 
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    """A file that somebody wrote by hand: its text, and its table."""
+    if path.is_file() and path.stat().st_size > MOST_BYTES:
+        raise InputError(path, 0, f"larger than {MOST_BYTES:,} bytes: nobody wrote it by hand")
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except OSError as error:
+        raise InputError(path, 0, f"cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path, 0, "not a text in UTF-8") from error
+    except RecursionError:
+        raise InputError(path, 0, "its lists are nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError is one; so is a number of more digits than Python reads
+        at = re.search(r"at line (\d+)", str(error))
+        raise InputError(path, int(at[1]) if at else 0, f"not TOML: {error}") from error
+
+
 def placed(name: str, folder: Path) -> str:
-    """A name of a policy or an estimate, with the files in it (path.py:Name, path.toml) made absolute, as seen from a
-    folder."""
+    """A name of a policy or an estimate, with the files in it (path.py:Name, path.toml, path.json) made absolute, as
+    seen from a folder."""
 
     def absolute(found: re.Match[str]) -> str:
         path = str(folder / os.path.expanduser(found[2]))
@@ -286,7 +311,7 @@ def placed(name: str, folder: Path) -> str:
             raise SettingError(f"{path}: a file of yours that a study names cannot have = , or : in its path")
         return found[1] + path
 
-    return re.sub(r"(^|=)([^=:,;]+\.(?:py(?=:)|toml(?=[,;]|$)))", absolute, name)
+    return re.sub(r"(^|=)([^=:,;]+\.(?:py(?=:)|(?:toml|json)(?=[,;]|$)))", absolute, name)
 
 
 def _keys(where: tuple[str | int, ...]) -> list[str]:
@@ -297,7 +322,9 @@ def _keys(where: tuple[str | int, ...]) -> list[str]:
     return list(part.model_fields)
 
 
-def _named(path: Path, text: str, error: ValidationError) -> InputError:
+def _named(
+    path: Path, text: str, error: ValidationError, keys: Callable[[tuple[str | int, ...]], list[str]]
+) -> InputError:
     """What pydantic found, each with its place in the file."""
     found = []
     for one in error.errors(include_url=False):
@@ -305,7 +332,7 @@ def _named(path: Path, text: str, error: ValidationError) -> InputError:
         given = one["input"] if isinstance(one["input"], str) else None
         rule = one["msg"].removeprefix("Value error, ")
         if one["type"] == "extra_forbidden":
-            rule = unknown("key", printable(str(where[-1])), _keys(where[:-1]))
+            rule = unknown("key", printable(str(where[-1])), keys(where[:-1]))
         elif one["type"] == "missing":
             rule = f"{where[-1]!r} is missing"
         name = printable(".".join(str(part) for part in where))

@@ -21,8 +21,9 @@ from dovetail.errors import SettingError
 from dovetail.files import beside, folder
 from dovetail.metrics.catalog import metric_of
 from dovetail.model.workload import Workload
-from dovetail.names import unknown
+from dovetail.names import spoken, unknown
 from dovetail.policies.auto import CANDIDATES, written
+from dovetail.policies.slurm import Slurm
 from dovetail.reports.columns import percent
 from dovetail.reports.page_data import Case, Content
 from dovetail.studies.cases import content
@@ -35,7 +36,7 @@ from dovetail.units import DAY_S, duration, parse_duration
 GOALS: Final = {"af": "af_s", "awf": "awf_s", "bsld": "bsld", "p2sf": "p2sf_s"}
 """What may be asked to be good, and its metric."""
 BASE: Final = "easy"
-"""What others are compared with."""
+"""What others are compared with, where nobody says how the site's own Slurm decides."""
 USUAL: Final = "list-reg"
 """Whose longest wait those of others are multiples of."""
 LISTS: Final = (BASE, USUAL, "easy-sjbf", "easy-safbf", "list-sjf", "list-saf", "list-laf", "list-spf", "conservative")
@@ -47,6 +48,8 @@ LONGEST_S: Final = 30 * DAY_S
 """A stretch is no longer than this."""
 SHORTEST_S: Final = DAY_S
 FILE: Final = "tune.toml"
+MOST_WINDOW, MOST_TESTED, MOST_INTERVAL_S = 43_200, 10**6, 10_800
+"""Of bf_window in minutes, bf_max_job_test, and bf_interval."""
 Row = Mapping[str, Any]
 
 
@@ -58,7 +61,7 @@ class Tried:
     stretches: int
     """On how many it was tried."""
     change: float
-    """Of the metric against that of `easy`: the geometric mean over the stretches, less 1."""
+    """Of the metric against that of the base: the geometric mean over the stretches, less 1."""
     longest: float
     """Its longest wait, as a multiple of that of `list-reg`."""
     unfair: float
@@ -74,6 +77,8 @@ class Tuned:
     """What suits a cluster, and how sure that is."""
 
     goal: str
+    base: str
+    """What others are compared with."""
     asked: tuple[float, float]
     """How long a job may wait (`longest_wait`)."""
     tried: tuple[Tried, ...]
@@ -111,14 +116,16 @@ class Tuned:
         metric, after = metric_of(GOALS[self.goal]), {entry.policy: entry for entry in self.after.entries}
         best, many = self.tried[0], self.tried[0].stretches
         if not best.allowed:
-            return (f"No candidate keeps waits as short as was asked: {best.policy} is the best of those tried.",)
+            return (
+                f"No candidate keeps waits as short as was asked: {spoken(best.policy)} is the best of those tried.",
+            )
         if all(one.stretches == many and one.change == 0 for one in self.tried) and not any(self.waits_s):
-            return (f"All candidates are alike, on the past and after it: no job waits under {best.policy}.",)
-        past = f"{metric.head} is {percent(best.change)} against {BASE}; "
-        said = [f"{best.policy} suits best: {past * (best.policy != BASE)}in {self.best_in} of {many} stretches of the"
-                " past none of those tried on all is better."]  # fmt: skip
-        own, base = after[best.policy], after[BASE]
-        if best.policy != BASE:
+            return (f"All candidates are alike, on the past and after it: no job waits under {spoken(best.policy)}.",)
+        past = f"{metric.head} is {percent(best.change)} against {spoken(self.base)}; "
+        said = [f"{spoken(best.policy)} suits best: {past * (best.policy != self.base)}in {self.best_in} of {many}"
+                " stretches of the past none of those tried on all is better."]  # fmt: skip
+        own, base = after[best.policy], after[self.base]
+        if best.policy != self.base:
             change, seen = own.metrics[metric.key] / base.metrics[metric.key] - 1, own.versus.get(metric.key)
             sure = "; there are too few weeks to say how sure that is"
             if seen is not None and not isnan(seen.low):
@@ -134,6 +141,23 @@ def candidates(goal: str) -> tuple[str, ...]:
     """Lists, variants of EASY, and planners with their terms."""
     own = [f"plan-{goal}{written(settings)}" for settings in CANDIDATES.get(goal, ({},))]
     return tuple(dict.fromkeys((*LISTS, *own, *(f"plan-{one}" for one in GOALS))))
+
+
+def slurm_candidates(kept: Path, today: Slurm, workload: Workload) -> tuple[str, ...]:
+    """A site's own Slurm, as it is set up today and with other lines of slurm.conf: a window as long as the longest
+    limit, more or fewer jobs looked at, in all or of each user, and other times between cycles."""
+    longest = -(-int(workload.limit.max(initial=0)) // 60)
+    window = {"bf_window": min(max(longest, today.bf_window), MOST_WINDOW)}
+    more = {"bf_max_job_test": min(4 * today.bf_max_job_test, MOST_TESTED)}
+    changes: tuple[dict[str, int], ...] = (
+        {}, window, more, window | more, {"bf_max_job_test": max(today.bf_max_job_test // 4, 1)},
+        {"bf_max_job_user": 10}, {"bf_max_job_user": 0}, {"bf_interval": min(4 * today.bf_interval, MOST_INTERVAL_S)},
+        {"default_queue_depth": 1000},
+    )  # fmt: skip
+    names = (
+        "".join(f",{key}={value}" for key, value in one.items() if getattr(today, key) != value) for one in changes
+    )
+    return tuple(dict.fromkeys(f"slurm:conf={kept}{one}" for one in names))
 
 
 def longest_wait(text: str) -> tuple[float, float]:
@@ -154,7 +178,8 @@ def longest_wait(text: str) -> tuple[float, float]:
 def write_study(
     path: Path, trace: Mapping[str, Any], workload: Workload, policies: Sequence[str], estimate: str, seed: int
 ) -> None:
-    """Write the study whose cells are tried. `trace`: the log as a study has it."""
+    """Write the study whose cells are tried. The first policy is what others are compared with. `trace`: the log as a
+    study has it."""
     first, last = int(workload.submit[0]), int(workload.submit[-1])
     half = (last + 1 - first) // 2
     length_s = min(LONGEST_S, half // STRETCHES)
@@ -165,8 +190,8 @@ def write_study(
     whole = half // length_s
     wanted = [f"{length_s}s {number}" for number in _spread(whole, len(str((last + 1 - first) // length_s)))]
     about: dict[str, Any] = {
-        "name": f"What suits {workload.name}", "policies": list(policies), "baseline": BASE, "estimates": [estimate],
-        "seeds": [seed], "spans": [f"each {length_s}s", f"{first + half}s..{last + 1}s"],
+        "name": f"What suits {workload.name}", "policies": list(policies), "baseline": policies[0],
+        "estimates": [estimate], "seeds": [seed], "spans": [f"each {length_s}s", f"{first + half}s..{last + 1}s"],
     }  # fmt: skip
     lines = [f"{key} = {_toml(value)}" for key, value in about.items()]
     lines += ["", "[[traces]]", *(f"{key} = {_toml(value)}" for key, value in trace.items())]
@@ -200,12 +225,13 @@ def tune(
         raise SettingError(unknown("goal", goal, GOALS))
     path = store.path / FILE
     study, tasks, costs = prepare(path, store, say)
+    against = study.base
     by_span: dict[str, dict[str, Task]] = {}
     for task in tasks:
         by_span.setdefault(task.cell.span, {})[task.cell.policy] = task
     past = [span for span in by_span if ".." not in span]
     past = [past[k] for k in _halving(len(past))]
-    busiest = max(past, key=lambda span: _area(store.workload(by_span[span][BASE].workload_sha256)))
+    busiest = max(past, key=lambda span: _area(store.workload(by_span[span][against].workload_sha256)))
     past = [busiest, *(span for span in past if span != busiest)]  # on an idle machine all are alike
     after = next(span for span in by_span if ".." in span)
 
@@ -215,7 +241,7 @@ def tune(
             outcome = run_missing(wanted, store, engine, costs, tell)
         failed = {task.cell.policy: outcome.failed[task.name] for task in wanted if task.name in outcome.failed}
         for name, why in failed.items():
-            if name in (BASE, USUAL):
+            if name in (against, USUAL):
                 raise SettingError(f"{name} failed: {why}")
             say(f"{name} is left out: {why}")
             tried.pop(name, None)
@@ -228,16 +254,16 @@ def tune(
         rows = {row["run"]: row for row in store.frame().iter_rows(named=True)}
         usual_s = max(rows[by_span[span][USUAL].name]["max_wait_s"] for span in past)
         found = {name: [rows[by_span[span][name].name] for span in past[:used]] for name in left}
-        tried |= {name: _tried(name, goal, longest, found, usual_s) for name in left}
+        tried |= {name: _tried(name, against, goal, longest, found, usual_s) for name in left}
         left.sort(key=lambda name: _rank(tried[name]))
         if used >= len(past):
             break
         last = _rank(tried[left[min(max(FEWEST, (len(left) + 1) // 2), len(left)) - 1]])
-        left = [name for name in left if _rank(tried[name]) <= last or name in (BASE, USUAL)]
+        left = [name for name in left if _rank(tried[name]) <= last or name in (against, USUAL)]
         used = min(2 * used, len(past))
     there = 0
     while there != len(left):  # who fails after the past is not chosen: then it is the next one's turn
-        there, judged = len(left), list(dict.fromkeys((BASE, USUAL, *left[:3])))
+        there, judged = len(left), list(dict.fromkeys((against, USUAL, *left[:3])))
         run([after], judged)
     out = sorted(
         (one for one in tried.values() if one.policy not in left), key=lambda one: (-one.stretches, *_rank(one))
@@ -253,7 +279,9 @@ def tune(
     cases = [
         replace(case, axes=(key, "max_wait_s"), detail=detail) for case, detail in zip(page.cases, details, strict=True)
     ]
-    made = Tuned(goal, longest, tuple(ranked), best_in, replace(page, cases=tuple(cases)), float(ran["cpu_s"].sum()))
+    made = Tuned(
+        goal, against, longest, tuple(ranked), best_in, replace(page, cases=tuple(cases)), float(ran["cpu_s"].sum())
+    )
     return replace(made, page=replace(made.page, sentences=made.sentences))
 
 
@@ -284,12 +312,17 @@ def _kept(name: str, wait: float, usual: float, longest: tuple[float, float]) ->
 
 
 def _tried(
-    name: str, goal: str, longest: tuple[float, float], found: Mapping[str, Sequence[Row]], usual_s: float
+    name: str,
+    against: str,
+    goal: str,
+    longest: tuple[float, float],
+    found: Mapping[str, Sequence[Row]],
+    usual_s: float,
 ) -> Tried:
-    """How a candidate did, of its runs, those of `easy`, and the longest wait under `list-reg`."""
+    """How a candidate did, of its runs, those of the base, and the longest wait under `list-reg`."""
 
     def change(key: str) -> float:
-        pairs = zip(found[name], found[BASE], strict=True)
+        pairs = zip(found[name], found[against], strict=True)
         ratios = [log(max(own[key], 1e-9) / max(base[key], 1e-9)) for own, base in pairs]
         return exp(fsum(ratios) / len(ratios)) - 1
 

@@ -20,26 +20,29 @@ from dovetail.engine.replay import replay
 from dovetail.errors import SettingError
 from dovetail.io.local_times import zone_of
 from dovetail.io.swf import header_count
+from dovetail.metrics.comparison import block_length, compare
+from dovetail.metrics.groups import weeks_of
 from dovetail.metrics.history import clock_s
+from dovetail.metrics.whatif import Answer, Trust, Waits, Weeks, WhatIf, change
+from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of
 from dovetail.policies.base import Policy
+from dovetail.policies.registry import policy as policy_named
 from dovetail.slurm.limits import COUNTED
 from dovetail.studies.executors import Engine
 from dovetail.studies.questions import Site
 
 PHASES: Final = 20
 TODAY: Final = "today"
-CLASSES: Final = ((1, "to 1 node"), (4, "to 4 nodes"), (16, "to 16 nodes"), (None, "more nodes"))
-MIDDLE: Final = (0.025, 0.975)
-"""What an interval holds of the pairs of phases."""
+CLASSES: Final = ((1, "up to 1 node"), (4, "up to 4 nodes"), (16, "up to 16 nodes"), (None, "more nodes"))
 _BETWEEN: Final = re.compile(rf",(?!\s*(?:{'|'.join(COUNTED)})=)")
 """Between changes of a question, not between the resources of a limit."""
 MOST_NAMED: Final = 20
 PART_OF_DAY_H: Final = 6
+_LOOKED_AT: Final = {"bf_max_job_test": "", "bf_max_job_user": "user", "bf_max_job_part": "partition"}
+"""Settings that bound how many jobs a cycle looks at, and the column of whose; '': of all."""
 NEAR_S: Final = 3600
-FAR, FAR_S = 0.25, 60
-"""A replay whose mean wait is off by more than this part of the recorded one, and by more seconds, is warned of."""
 
 
 @dataclass(frozen=True)
@@ -48,89 +51,24 @@ class Alternative:
 
     name: str
     site: Site
-    policy: Policy | None = None
-    """Another policy than its Slurm; None: that."""
-
-
-@dataclass(frozen=True)
-class Waits:
-    """Of one alternative: seconds from when each job could have started to its start; a row for each phase. nan: it
-    left before."""
-
-    name: str
-    seconds: Floats
-    busy: Floats
-    """The part of all cores that was in use from the first arrival to the last, by phase."""
-    notes: tuple[str, ...] = ()
+    policy: Policy | str = ""
+    """Another policy than its Slurm, or its name; empty: that."""
 
     @property
-    def left(self) -> float:
-        """How many jobs left before they started, on average."""
-        return float(np.isnan(self.seconds).sum(axis=1).mean())
-
-    def means(self, jobs: Mask | None = None) -> Floats:
-        """Of each phase, of all jobs or of some."""
-        chosen = self.seconds if jobs is None else self.seconds[:, jobs]
-        many = (~np.isnan(chosen)).sum(axis=1)
-        found: Floats = np.divide(np.nansum(chosen, axis=1), many, out=np.full(len(chosen), np.nan), where=many > 0)
-        return found
+    def decides(self) -> Policy:
+        return policy_named(self.policy or self.site.policy)
 
 
-@dataclass(frozen=True)
-class Change:
-    """Of the mean wait, against today's settings; of the jobs that start in each replay of both."""
-
-    today_s: float
-    then_s: float
-    low_s: float
-    high_s: float
-    """Of the difference: what pairs of phases say, 95 % of them."""
-
-    @property
-    def told(self) -> bool:
-        """Whether it is more than the phases alone make."""
-        return self.low_s > 0 or self.high_s < 0
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What becomes of waits under one alternative."""
-
-    waits: Waits
-    all: Change
-    left_today: float
-    groups: Mapping[str, Change]
-    """By partition, account, size and part of the day."""
-
-
-@dataclass(frozen=True)
-class Trust:
-    """What happened, beside a replay with today's settings."""
-
-    jobs: int
-    recorded_s: float
-    replayed_s: float
-    low_s: float
-    high_s: float
-    """The least and the largest mean wait of a phase."""
-    within_hour: float
-    """The part of jobs that start within an hour of when they did."""
-    recorded_busy: float
-    replayed_busy: float
-    groups: tuple[tuple[str, int, float, float], ...]
-    """The same parts: name, jobs, mean wait as recorded, and replayed."""
-
-    @property
-    def far(self) -> bool:
-        """Whether the replay is so far from what happened that an answer says little."""
-        return abs(self.replayed_s - self.recorded_s) > max(FAR * self.recorded_s, FAR_S)
-
-
-def alternatives(site: Site, questions: Iterable[str]) -> list[Alternative]:
-    """Today's settings, and one alternative for each question: changes with commas between them."""
-    found = [Alternative(TODAY, site)]
-    found += [Alternative(text, site.asked(filter(str.strip, _BETWEEN.split(text)))) for text in questions]
-    return found
+def alternatives(
+    site: Site, questions: Iterable[str], named: Mapping[str, str] | None = None
+) -> list[Alternative]:  # fmt: skip
+    """Today's settings, and one alternative for each question: changes with commas between them. Some have names."""
+    every = [
+        *((text, text) for text in questions),
+        *((f"{name} ({text})", text) for name, text in (named or {}).items()),
+    ]
+    asked = [Alternative(name, site.asked(filter(str.strip, _BETWEEN.split(text)))) for name, text in every]
+    return [Alternative(TODAY, site), *asked]
 
 
 def waits(
@@ -139,7 +77,7 @@ def waits(
     """Replay all of them from each phase, side by side."""
     if len({one.name for one in asked}) < len(asked):
         raise SettingError("a question is asked twice")
-    rows: dict[tuple[int, int], tuple[Floats, float]] = {}
+    rows: dict[tuple[int, int], tuple[Floats, float, float]] = {}
     with engine.open() as executor:
         coming = {
             executor.submit(_replayed, one, phase, phases): (at, phase)
@@ -150,22 +88,45 @@ def waits(
             rows[coming[done]] = done.result()
             if progress is not None:
                 progress(len(rows))
-    return [
-        Waits(
-            one.name, np.array([rows[at, phase][0] for phase in range(phases)]),
-            np.array([rows[at, phase][1] for phase in range(phases)]), one.site.notes,
+    found = []
+    for at, one in enumerate(asked):
+        seconds, busy, unseen = (
+            np.array(its) for its in zip(*(rows[at, phase] for phase in range(phases)), strict=True)
         )
-        for at, one in enumerate(asked)
-    ]  # fmt: skip
+        found.append(Waits(one.name, seconds, busy, unseen, one.site.notes))
+    return found
 
 
-def _replayed(one: Alternative, phase: int, phases: int) -> tuple[Floats, float]:
+def _replayed(one: Alternative, phase: int, phases: int) -> tuple[Floats, float, float]:
     site = one.site
-    policy = shifted(one.policy or site.policy, phase, phases)
+    policy = shifted(one.decides, phase, phases)
     made = replay(site.workload, policy, cluster=site.cluster)
     started = made.start >= 0
     busy = _busy(site.workload, made.start, site.cluster.processors)
-    return np.where(started, made.wait, np.nan), busy
+    return np.where(started, made.wait, np.nan), busy, _unseen(policy, made)
+
+
+def _unseen(policy: Policy, made: Schedule) -> float:
+    """The part of all waiting behind so many jobs, in all, of a user or of a partition, as a cycle tries. A job that
+    none of its nodes are left for counts as tried, here alone."""
+    started = made.start >= 0
+    total = float(made.wait[started].sum())
+    found = [0.0]
+    for name, column in _LOOKED_AT.items():
+        most = getattr(policy, name, 0)
+        if most and total:
+            group = made.workload.get(column)[started] if column else np.zeros(int(started.sum()), np.int64)
+            found.append(behind(made.arrive[started], made.start[started], group, most) / total)
+    return max(found)
+
+
+def behind(arrive: Ints, start: Ints, group: Ints, most: int) -> float:
+    """Seconds that all jobs together waited while so many others of their group, or more, waited before them."""
+    when, who = np.concatenate([arrive, start]), np.concatenate([group, group])
+    change = np.repeat([1, -1], len(arrive))
+    order = np.lexsort((when, who))
+    waiting = np.cumsum(change[order])[:-1]  # nobody is left of one group where the next begins
+    return float(np.dot(np.maximum(waiting - most, 0), np.diff(when[order])))
 
 
 def shifted(policy: Policy, phase: int, phases: int) -> Policy:
@@ -185,31 +146,46 @@ def _busy(workload: Workload, start: np.ndarray, cores: int) -> float:
     return float(np.dot(seconds.astype(np.float64), workload.size[here])) / (cores * max(last - first, 1))
 
 
-def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
-    """What becomes of the mean wait of all jobs, or of some. All pairs of a phase of one and a phase of the other: two
-    Slurms are not in step, whatever their settings."""
-    start = np.asarray(~np.isnan(np.vstack([today.seconds, then.seconds])).any(axis=0))
-    chosen = start if jobs is None else start & jobs
-    before, after = today.means(chosen), then.means(chosen)
-    differences = (after[:, None] - before[None, :]).reshape(-1)
-    low, high = np.quantile(differences, MIDDLE)
-    return Change(float(before.mean()), float(after.mean()), float(low), float(high))
+def answered(site: Site, found: Sequence[Waits], not_followed: Sequence[str] = ()) -> WhatIf:
+    """What replays say: of today's settings first, then of each question."""
+    today, *others = found
+    happened, busy = _recorded(site)
+    started = ~np.any([np.isnan(one.seconds).any(axis=0) for one in found], axis=0)
+    answers = tuple(_answer(site, today, one, started) for one in others)
+    trust = _trust(site, today, happened, busy)
+    return WhatIf(
+        site.workload, site.short_sighted, trust, happened, started, today, answers, tuple(not_followed),
+    )  # fmt: skip
 
 
-def answer(site: Site, today: Waits, then: Waits) -> Answer:
-    """Of all jobs of a site, and of each of its groups."""
-    by_group = {name: change(today, then, jobs) for name, jobs in groups(site).items()}
-    return Answer(then, change(today, then), today.left, by_group)
+def _answer(site: Site, today: Waits, then: Waits, started: Mask) -> Answer:
+    """Of some jobs of a site, of each of its groups, and of each week."""
+    by_group = {name: change(today, then, jobs & started) for name, jobs in groups(site).items()}
+    return Answer(today, then, change(today, then, started), by_group, _weeks(site, today, then, started))
 
 
-def trust(site: Site, today: Waits) -> Trust | None:
-    """What happened beside the replay; None where the log does not say when its jobs started."""
-    workload = site.workload
-    try:
-        start, arrive = recorded_times(workload, "recorded")
-    except SettingError:
+def _weeks(site: Site, today: Waits, then: Waits, started: Mask) -> Weeks | None:
+    """Weeks without jobs are not there."""
+    of, begins = weeks_of(site.workload.submit)
+    there = [week for week in range(len(begins)) if (started & (of == week)).any()]
+    if len(there) < 2:
         return None
-    happened = np.where(start >= 0, start - arrive, np.nan)
+    changes = tuple(change(today, then, started & (of == week)) for week in there)
+    before, after = (np.array([getattr(one, side) for one in changes]) for side in ("today_s", "then_s"))
+    return Weeks(tuple(begins[there].tolist()), changes, compare(before, after, block=block_length(len(there))))
+
+
+def _recorded(site: Site) -> tuple[Floats, float]:
+    """The wait of each job as it happened, nan where the log does not say when it started, and what was in use."""
+    try:
+        start, arrive = recorded_times(site.workload, "recorded")
+    except SettingError:
+        return np.full(len(site.workload), np.nan), np.nan
+    return np.where(start >= 0, start - arrive, np.nan), _busy(site.workload, start, site.cluster.processors)
+
+
+def _trust(site: Site, today: Waits, happened: Floats, busy: float) -> Trust | None:
+    """What happened beside the replay; None where the log does not say when its jobs started."""
     both = ~np.isnan(happened) & ~np.isnan(today.seconds).all(axis=0)
     if not both.any():
         return None
@@ -219,7 +195,7 @@ def trust(site: Site, today: Waits) -> Trust | None:
     near = np.abs(today.seconds[:, both] - happened[both]) <= NEAR_S
     return Trust(
         int(both.sum()), float(happened[both].mean()), float(means.mean()), float(means.min()), float(means.max()),
-        float(near.mean()), _busy(workload, start, site.cluster.processors), float(today.busy.mean()),
+        float(near.mean()), busy, float(today.busy.mean()),
         tuple(
             (name, int((jobs & both).sum()), float(happened[jobs & both].mean()), float(ours[jobs & both].mean()))
             for name, jobs in groups(site).items() if (jobs & both).any()
