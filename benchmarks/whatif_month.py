@@ -1,6 +1,6 @@
 """What if, of a month of 100,000 jobs on 1,000 nodes: four questions, each from so many phases, on all cores.
 
-    python benchmarks/whatif_month.py [--phases 20] [--days 30] [--waiting 75]
+    python benchmarks/whatif_month.py [--phases 20] [--days 30] [--load 0.9]
 
 What 20 phases take is that of the phases, times 20 over their number.
 """
@@ -12,10 +12,12 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
 from benchmarks.slurm_month import CORES, drawn
 
 from dovetail.engine.replay import warm
 from dovetail.model.cluster import NodeKind, by_node
+from dovetail.model.workload import Step
 from dovetail.policies.slurm import Slurm
 from dovetail.studies.executors import engine
 from dovetail.studies.questions import Site
@@ -29,9 +31,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--phases", type=int, default=PHASES)
     parser.add_argument("--days", type=float, default=30)
-    parser.add_argument("--waiting", type=int, default=75, help="jobs, when it begins")
+    parser.add_argument("--load", type=float, default=0.9, help="of what the nodes can do")
     given = parser.parse_args()
-    workload = drawn(given.days, A_DAY, NODES, given.waiting, 1)
+    whole = drawn(given.days, A_DAY, NODES, 0, 1)
+    shorter = {name: np.maximum(given.load * whole[name], 1).astype(np.int64) for name in ("runtime", "limit")}
+    workload = whole.with_columns(Step("load"), **shorter)
     site = Site(workload, by_node(("cores",), (NodeKind("node", NODES, (CORES,)),)), Slurm())
     warm(Slurm(), nodes=True)
     asked, began = alternatives(site, QUESTIONS), time.monotonic()

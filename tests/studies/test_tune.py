@@ -200,6 +200,7 @@ def test_a_slurm_is_judged_against_itself(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(by_name) == {f"slurm:conf={path}", better, USUAL}
     assert by_name[f"slurm:conf={path}"]["change"] == 0
     assert by_name[better]["chosen"], by_name
+    assert told[-2]["slurm_conf"] == ["SchedulerParameters=bf_window=1200,defer,bf_max_job_test=500"]
     assert "In slurm.conf: SchedulerParameters=bf_window=1200,defer,bf_max_job_test=500" in done.stdout.splitlines()
 
 

@@ -110,8 +110,9 @@ def tune_command(
         for made in found.tried:
             prepare.print_json({"goal": goal, **asdict(made), "chosen": made is found.tried[0]})
         prepare.print_case(
-            found.after, chosen=found.choice, best_in=found.best_in, wait_kept=found.kept, cpu_s=found.cpu_s
-        )
+            found.after, chosen=found.choice, best_in=found.best_in, wait_kept=found.kept, cpu_s=found.cpu_s,
+            slurm_conf=[one.partition(": ")[2] for one in conf],
+        )  # fmt: skip
     else:
         _show(found, wide)
         for sentence in (*said, f"It took {duration(round(found.cpu_s))} of CPU time."):
