@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -124,11 +124,15 @@ class WhatIf:
     """Of today's settings, in words."""
 
 
+def started_in(found: Sequence[Waits]) -> Mask:
+    """The jobs that start in each replay."""
+    return np.asarray(~np.any([np.isnan(one.seconds).any(axis=0) for one in found], axis=0))
+
+
 def change(today: Waits, then: Waits, jobs: Mask | None = None) -> Change:
-    """What becomes of the mean wait of all jobs, or of some. All pairs of a phase of one and a phase of the other: two
-    Slurms are not in step, whatever their settings."""
-    start = np.asarray(~np.isnan(np.vstack([today.seconds, then.seconds])).any(axis=0))
-    chosen = start if jobs is None else start & jobs
+    """What becomes of the mean wait of some jobs, which start in each replay; None: all of these. All pairs of a phase
+    of one and a phase of the other: two Slurms are not in step, whatever their settings."""
+    chosen = started_in([today, then]) if jobs is None else jobs
     before, after = today.means(chosen), then.means(chosen)
     differences = (after[:, None] - before[None, :]).reshape(-1)
     low, high = np.quantile(differences, MIDDLE)

@@ -88,13 +88,13 @@ def weeks_figure(names: Sequence[str], changes: Sequence[Change]) -> Figure:
     return made
 
 
-def spread_figure(found: WhatIf, most: int) -> Figure:
-    """The distribution of waits: recorded, today, and the first alternatives; all phases together."""
+def spread_figure(lines: Sequence[tuple[str, Floats, Stroke]]) -> Figure:
+    """The distribution of waits, all phases together; `spread_lines` says which."""
     made = figure(WIDTH, HEIGHT)
     ax = made.subplots()
     shares = np.linspace(0, 1, _POINTS)
     top = 60.0
-    for _, waits, stroke in spread_lines(found, most):
+    for _, waits, stroke in lines:
         x = np.quantile(waits, shares, method="higher")
         top = max(top, float(x[-1]))
         ax.plot(np.maximum(x, ZERO), shares, **{**stroke.line, "markevery": _POINTS // 6})
@@ -111,7 +111,8 @@ def spread_figure(found: WhatIf, most: int) -> Figure:
 def spread_lines(found: WhatIf, most: int) -> list[tuple[str, Floats, Stroke]]:
     """What is drawn: its name, waits of the jobs that start in each replay, and how; those of curves last."""
     lines = [("recorded", found.recorded)] if found.trust else []
-    its = sorted((one.waits for one in found.answers), key=lambda one: one.name in curved(found))
+    last = curved(found)
+    its = sorted((one.waits for one in found.answers), key=lambda one: one.name in last)
     lines += [(named(one.name, _NAME), one.seconds) for one in (found.today, *its)]
     known = ((name, (chosen := waits[..., found.started])[~np.isnan(chosen)]) for name, waits in lines)
     shown = [(name, waits) for name, waits in known if len(waits)][:most]

@@ -67,11 +67,11 @@ def render(found: WhatIf, command: str = "") -> str:
 def _sections(found: WhatIf) -> Iterator[Section]:
     yield Section("What becomes of waits", [CHANCE], (answers_sheet(found),), tuple(_overall(found)))
     curved = figures.curved(found)
-    pictured = [one for one in found.answers if one.waits.name not in curved][:MOST_PICTURED]
+    pictured = [one.waits.name for one in found.answers if one.waits.name not in curved][:MOST_PICTURED]
     for at, one in enumerate(found.answers):
         folded = [groups_sheet(one)] if one.groups else []
         folded += [weeks_sheet(found, one.weeks)] if one.weeks else []
-        drawn = tuple(_pictures(found, one, at)) if any(one is other for other in pictured) else ()
+        drawn = tuple(_pictures(found, one, at)) if one.waits.name in pictured else ()
         yield Section(asked(one), [headline(one), *more(one)], pictures=drawn, folded=tuple(folded))
     if found.trust is not None and found.trust.groups:
         title = "Mean waits, recorded and replayed"
@@ -87,9 +87,10 @@ def _overall(found: WhatIf) -> Iterator[Picture]:
     key = (*CHANGED, *([Key("recorded", figures.RECORDED)] if found.trust else []))
     yield Picture(title, caption, svg(figures.means_figure(found), "means", title), key)
     title = "How long jobs wait"
-    key = tuple(Key(name, stroke) for name, _, stroke in figures.spread_lines(found, MOST_LINES))
+    lines = figures.spread_lines(found, MOST_LINES)
+    key = tuple(Key(name, stroke) for name, _, stroke in lines)
     caption = "The higher a line, the more jobs have started by then. All phases together."
-    yield Picture(title, caption, svg(figures.spread_figure(found, MOST_LINES), "spread", title), key)
+    yield Picture(title, caption, svg(figures.spread_figure(lines), "spread", title), key)
     for at, (name, tried) in enumerate(figures.curves(found).items()):
         title = f"Mean wait by {named(name, 40)}"
         caption = "Band: where 95 % of the replays are. Dashed: today."

@@ -23,7 +23,7 @@ from dovetail.io.swf import header_count
 from dovetail.metrics.comparison import block_length, compare
 from dovetail.metrics.groups import weeks_of
 from dovetail.metrics.history import clock_s
-from dovetail.metrics.whatif import Answer, Trust, Waits, Weeks, WhatIf, change
+from dovetail.metrics.whatif import Answer, Trust, Waits, Weeks, WhatIf, change, started_in
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
 from dovetail.names import settings_of
@@ -150,17 +150,17 @@ def answered(site: Site, found: Sequence[Waits], not_followed: Sequence[str] = (
     """What replays say: of today's settings first, then of each question."""
     today, *others = found
     happened, busy = _recorded(site)
-    started = ~np.any([np.isnan(one.seconds).any(axis=0) for one in found], axis=0)
-    answers = tuple(_answer(site, today, one, started) for one in others)
-    trust = _trust(site, today, happened, busy)
+    started, parts = started_in(found), groups(site)
+    answers = tuple(_answer(site, today, one, started, parts) for one in others)
+    trust = _trust(today, happened, busy, parts)
     return WhatIf(
         site.workload, site.short_sighted, trust, happened, started, today, answers, tuple(not_followed),
     )  # fmt: skip
 
 
-def _answer(site: Site, today: Waits, then: Waits, started: Mask) -> Answer:
+def _answer(site: Site, today: Waits, then: Waits, started: Mask, parts: Mapping[str, Mask]) -> Answer:
     """Of some jobs of a site, of each of its groups, and of each week."""
-    by_group = {name: change(today, then, jobs & started) for name, jobs in groups(site).items()}
+    by_group = {name: change(today, then, jobs & started) for name, jobs in parts.items()}
     return Answer(today, then, change(today, then, started), by_group, _weeks(site, today, then, started))
 
 
@@ -184,7 +184,7 @@ def _recorded(site: Site) -> tuple[Floats, float]:
     return np.where(start >= 0, start - arrive, np.nan), _busy(site.workload, start, site.cluster.processors)
 
 
-def _trust(site: Site, today: Waits, happened: Floats, busy: float) -> Trust | None:
+def _trust(today: Waits, happened: Floats, busy: float, parts: Mapping[str, Mask]) -> Trust | None:
     """What happened beside the replay; None where the log does not say when its jobs started."""
     both = ~np.isnan(happened) & ~np.isnan(today.seconds).all(axis=0)
     if not both.any():
@@ -198,7 +198,7 @@ def _trust(site: Site, today: Waits, happened: Floats, busy: float) -> Trust | N
         float(near.mean()), busy, float(today.busy.mean()),
         tuple(
             (name, int((jobs & both).sum()), float(happened[jobs & both].mean()), float(ours[jobs & both].mean()))
-            for name, jobs in groups(site).items() if (jobs & both).any()
+            for name, jobs in parts.items() if (jobs & both).any()
         ),
     )  # fmt: skip
 
