@@ -2,7 +2,7 @@
 
 python benchmarks/first_run.py              an empty cache, then a full one, on KTH-SP2
 python benchmarks/first_run.py --warm-only  only fill the cache in use, for all kinds of policy
-python benchmarks/first_run.py --wheel dovetail-0.1.0-cp311-cp311-linux_x86_64.whl
+python benchmarks/first_run.py --wheel dovetail_hpc-0.2.0-cp311-cp311-linux_x86_64.whl
                                             the first runs after that wheel is installed in an empty environment
 """
 

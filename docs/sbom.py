@@ -74,7 +74,7 @@ def bill() -> dict[str, Any]:
         "metadata": {"component": _itself(project)},
         "components": [_component(name, versions[name], ref, parts) for name, ref in refs.items()],
         "dependencies": [
-            {"ref": "dovetail", "dependsOn": sorted(refs[name] for name in set().union(*roots.values()))},
+            {"ref": project["name"], "dependsOn": sorted(refs[name] for name in set().union(*roots.values()))},
             *({"ref": refs[name], "dependsOn": needs[name]} for name in refs),
         ],
     }
@@ -84,7 +84,7 @@ def _itself(project: Mapping[str, Any]) -> dict[str, Any]:
     from dovetail.version import __version__
 
     return {
-        "type": "application", "bom-ref": "dovetail", "name": "dovetail", "version": __version__,
+        "type": "application", "bom-ref": project["name"], "name": project["name"], "version": __version__,
         "description": "The wheel contains no code of others. Components are what an install brings along, in the"
         " versions that are tested (requirements.lock); an install may have later ones.",
         "licenses": [{"license": {"id": project["license"]}}],

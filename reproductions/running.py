@@ -19,12 +19,12 @@ from typing import Final, TypeVar
 
 from dovetail import __version__
 from dovetail.cli.study import shown
-from dovetail.clock import cpu_s
 from dovetail.errors import DovetailError, InputError
 from dovetail.files import beside
 from dovetail.io.read import read_workload
 from dovetail.model.schedule import Schedule
 from dovetail.model.workload import Workload
+from dovetail.process import cpu_s
 from dovetail.studies.cost import costs
 from dovetail.studies.executors import Engine, engine
 from dovetail.studies.grid import tasks_of

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 from dovetail.version import __version__
 from tests.conftest import ROOT
@@ -45,7 +49,58 @@ def test_the_workflow_runs_what_runs_here() -> None:
 
 
 def test_the_container_takes_what_is_locked() -> None:
-    """By the same script as everybody; nothing is installed beside it but Debian's packages."""
-    text = (ROOT / "packaging/Containerfile").read_text(encoding="utf-8")
-    assert "RUN ./setup /opt/dovetail\n" in text
-    assert "pip install" not in text
+    """The tools come by the same script as everybody's; what is installed by them is constrained."""
+    text = (ROOT / "packaging/Containerfile").read_text(encoding="utf-8").replace("\\\n", "")
+    assert "RUN ./setup /opt/tools " in text
+    assert [
+        line for line in text.splitlines() if "pip install" in line and "--constraint requirements.lock" not in line
+    ] == []
+
+
+def test_spack_is_told_what_the_project_asks_for() -> None:
+    """But for the extras that need what Spack does not have."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    asked = [
+        *project["project"]["dependencies"],
+        *extras["studies"],
+        *extras["dask"],
+        *project["build-system"]["requires"],
+    ]
+    text = (ROOT / "packaging/spack/packages/py_dovetail_hpc/package.py").read_text(encoding="utf-8")
+    told = re.findall(r'depends_on\("py-(\S+)@(\S+):"', text)
+    numbers = [
+        (one.name, tuple(map(int, next(iter(one.specifier)).version.split(".")))) for one in map(Requirement, asked)
+    ]
+    assert sorted((name, Version(least)) for name, least in told) == sorted(
+        (name, Version(".".join(map(str, number)))) for name, number in numbers
+    )
+    assert f'version("{__version__}")' in text
+
+
+HIDDEN = """
+import os, sys
+sys.modules["resource"] = None
+del os.sched_getaffinity
+from dovetail.cli.main import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_it_runs_where_the_system_tells_less(tmp_path: Path) -> None:
+    """macOS has no sched_getaffinity, Windows no resource either: a replay, a comparison and a study run."""
+
+    def run(*words: str, code: str = HIDDEN) -> str:
+        done = subprocess.run([sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("workload", "generate", "log.swf", "--jobs", "2000", "--processors", "32")
+    assert json.loads(run("replay", "log.swf", "--json"))["peak_mb"] is None
+    told = json.loads(run("replay", "log.swf", "--json", code="from dovetail.cli.main import main; main()"))
+    assert told["peak_mb"] > 10
+    run("compare", "log.swf", "easy", "list-saf", "--no-open")
+    (tmp_path / "study.toml").write_text('name = "s"\npolicies = ["easy", "list-saf"]\n[[traces]]\npath = "log.swf"\n')
+    run("study", "run", "study.toml")
+    assert "list-saf" in run("study", "results", "study.store")

@@ -111,7 +111,10 @@ def test_the_bill_of_materials_is_what_the_lock_gives() -> None:
     found = json.loads(text())
     refs = [component["bom-ref"] for component in found["components"]]
     assert len(refs) == len(set(refs))
-    assert {one for each in found["dependencies"] for one in (each["ref"], *each["dependsOn"])} == {"dovetail", *refs}
+    assert {one for each in found["dependencies"] for one in (each["ref"], *each["dependsOn"])} == {
+        "dovetail-hpc",
+        *refs,
+    }
     assert all(component["licenses"] for component in found["components"])
     versions = pinned("requirements.lock")
     assert {component["name"]: component["version"] for component in found["components"]}.items() <= versions.items()

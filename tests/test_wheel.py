@@ -100,7 +100,7 @@ def test_kernels_for_other_versions_are_not_used_and_that_is_said(venv: Path, co
 
 
 def test_it_has_licence_notice_and_bill_of_materials(venv: Path) -> None:
-    (about,) = venv.glob("lib/*/site-packages/dovetail-*.dist-info")
+    (about,) = venv.glob("lib/*/site-packages/dovetail_hpc-*.dist-info")
     for name, source in (
         ("licenses/LICENSE", "LICENSE"),
         ("licenses/NOTICE", "NOTICE"),

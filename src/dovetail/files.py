@@ -36,7 +36,7 @@ def beside(path: Path, *, follow: bool = True) -> Iterator[Path]:
         if (follow or not target.is_symlink()) and target.exists() and not target.is_file():
             raise InputError(path, 0, "cannot be written: it is a folder, a pipe or a device")
         yield new
-        with new.open("rb") as written:
+        with new.open("r+b") as written:  # Windows puts only on disk what it may write
             os.fsync(written.fileno())
         os.replace(new, target)
         _sync(target.parent)

@@ -1,3 +1,3 @@
 """The version, apart: to print it, nothing else need be imported."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

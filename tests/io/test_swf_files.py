@@ -106,7 +106,7 @@ def test_write_and_read_back(suffix: str, tmp_path: Path) -> None:
         "MaxProcs": ("8 (3, 5)",),
         "Note": (
             "a\nb",
-            "written by Dovetail 0.1.0; sorted by submit (0 removed, 1 changed)",
+            "written by Dovetail 0.2.0; sorted by submit (0 removed, 1 changed)",
             "for a test MaxProcs: 3",
         ),
         "MaxJobs": ("2",),

@@ -66,7 +66,7 @@ def test_comments_docstrings_and_other_verbs_make_no_difference(tree: Path) -> N
     edit(tree / "kernels" / "heap.py", '"""', '"""Otherwise put: ')
     edit(tree / "model" / "workload.py", '"""Columns that every workload has', '"""Otherwise put')
     edit(tree / "studies" / "worker.py", "    if times is None:\n", "    if (times  is  None):  # what for\n")
-    edit(tree / "version.py", "0.1.0", "0.2.0")
+    edit(tree / "version.py", "0.2.0", "0.3.0")
     edit(tree / "studies" / "spec.py", "10_000", "10_001")
     edit(tree / "cli" / "study.py", "_SHOWN = 20", "_SHOWN = 21")
     assert of(tree) == worker_code()

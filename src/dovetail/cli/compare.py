@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,6 +57,7 @@ def compare_command(
         raise SettingError(f"--pair: {unknown('pairing of single replays', pair, PAIRINGS[1:])}")
     if len(set(policies)) < len(policies):
         raise SettingError(f"a policy is given twice: {' '.join(policies)}")
+    need_page()
     chosen = [policy_named(name) for name in policies]
     nodes = prepare.nodes_named(cluster, processors, outages)
     workload = prepare.load(trace, filters, scenarios, overrun, seed, processors, nodes)
@@ -102,6 +104,12 @@ def compared(
         prepare.say("opening it")
         webbrowser.open(out.resolve().as_uri())
     prepare.end((entry.policy, entry.unstarted) for entry in case.entries)
+
+
+def need_page() -> None:
+    """ModuleNotFoundError, before anything is replayed, where what a page is made with is not installed."""
+    for library in ("jinja2", "matplotlib", "scipy.stats"):
+        import_module(library)
 
 
 def _has_screen() -> bool:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from dovetail.cli import prepare, screen
-from dovetail.cli.compare import compared
+from dovetail.cli.compare import compared, need_page
+from dovetail.cli.replay import replay_command
 
 _JOBS, _PROCESSORS, _LOAD = 6_500, 128, 0.68
 """Eighteen weeks of jobs: enough for intervals over weeks."""
@@ -23,7 +24,8 @@ def demo_command(
     browser: Annotated[bool, typer.Option("--open/--no-open", help="Show the page in the browser.")] = True,
     as_json: prepare.Json = False,
 ) -> None:
-    """Generate a log of 18 weeks, replay it under three policies, and show the page."""
+    """Generate a log of 18 weeks, replay it under three policies, and show the page; a table where the extra studies,
+    which draws pages, is not installed."""
     from dovetail.engine.replay import warm
     from dovetail.files import folder as make_folder
     from dovetail.io.write import write
@@ -42,6 +44,12 @@ def demo_command(
             f"wrote {log}: {len(workload):,} jobs on {_PROCESSORS} processors, by the model of Lublin and Feitelson"
         )
     command = f"dovetail compare {log.name} {' '.join(_POLICIES)}"
+    try:
+        need_page()
+    except ModuleNotFoundError as error:
+        replay_command([str(log)], list(_POLICIES), as_json=as_json)
+        screen.tell(f"A table and no page: {prepare.lacking(str(error.name))}")
+        return
     compared(workload, policies, page, command, browser=browser, as_json=as_json)
     if not as_json:
         screen.tell(f"Again, or with other policies: dovetail compare {log} {' '.join(_POLICIES)}")

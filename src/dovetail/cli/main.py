@@ -22,6 +22,7 @@ from dovetail.cli import (
     import_slurm,
     policies,
     predict,
+    prepare,
     replay,
     report,
     screen,
@@ -77,17 +78,6 @@ def _options(
     """Options of the command itself."""
 
 
-def _extra(package: str) -> str:
-    """The extra that a package is of; empty if it is of none."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        wanted = [one for one in requires("dovetail") or () if one.lower().startswith(package.lower())]
-    except PackageNotFoundError:
-        return ""
-    return next((one.rpartition("extra == ")[2].strip("\"'") for one in wanted if "extra ==" in one), "")
-
-
 def main() -> None:
     """Run; an error that a person can act on is printed without a traceback, with exit code 2."""
     show_compiling()
@@ -101,10 +91,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "dovetail":
             raise
-        package = error.name.partition(".")[0]
-        extra = _extra(package)
-        wanted = f"dovetail[{extra}]" if extra else package
-        _fail(f"this needs {package}, which is not installed: pip install '{wanted}'")
+        _fail(prepare.lacking(error.name))
     except BrokenPipeError:  # who read what is printed has seen enough
         _forget_output()
         raise SystemExit(1) from None

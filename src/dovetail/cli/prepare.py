@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -246,6 +246,22 @@ def end(unstarted: Iterable[tuple[str, str]]) -> None:
         say(f"{text}: its numbers are of the others alone, so they are not compared")
     if found:
         raise typer.Exit(3)
+
+
+def lacking(module: str) -> str:
+    """What to install where a module is missing: all that is of the same extra. Not the extra by its name, as who has
+    the wheel or a checkout need not have it in an index."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    package = module.partition(".")[0]
+    extras: dict[str, list[str]] = {}
+    with suppress(PackageNotFoundError):
+        for one in requires("dovetail-hpc") or ():
+            wanted, _, extra = one.partition("; extra == ")
+            extras.setdefault(extra, []).append(wanted)
+    brought = (some for extra, some in extras.items() if extra and any(one.startswith(package) for one in some))
+    wanted = " ".join(f"'{one}'" for one in next(brought, [package]))
+    return f"this needs {package}, which is not installed: pip install {wanted}"
 
 
 def say(text: str) -> None:

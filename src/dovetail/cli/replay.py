@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import resource
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dovetail.cli import prepare, screen
-from dovetail.clock import cpu_s
 from dovetail.errors import SettingError
+from dovetail.process import cpu_s, peak_mb
 
 if TYPE_CHECKING:
     from dovetail.energy.site import Site
@@ -273,7 +272,7 @@ def _row(schedule: Schedule, counting: str, read_s: float, replay_s: float) -> d
         "workload_sha256": schedule.workload.digest(),
         "metrics": summarize(schedule, counting=counting),
         "cpu_s": {"read": round(read_s, 4), "replay": round(replay_s, 4)},
-        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "peak_mb": peak_mb(),
         "versions": schedule.versions,
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli import prepare
+from dovetail.process import cores
 
 if TYPE_CHECKING:
     from dovetail.engine.ahead import Made
@@ -35,7 +35,7 @@ def warm_command(
     from dovetail.kernels.shipped import FOLDER
 
     wanted = parts(policies or ())
-    many = workers or len(os.sched_getaffinity(0))
+    many = workers or cores()
     began = time.monotonic()
     made: list[Made] = []
     with _bar(len(wanted), as_json) as tell:

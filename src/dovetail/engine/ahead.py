@@ -31,6 +31,7 @@ from dovetail.kernels.learners.learner import new_learner, observe, outlived, pr
 from dovetail.kernels.shipped import FOLDER, GENERIC, MANIFEST, read_manifest
 from dovetail.kernels.watch import functions_in
 from dovetail.policies.registry import named, policy
+from dovetail.process import cores
 
 SHARED: Final = "shared"
 """The part that all others need, so it comes first: reading logs, learning from jobs that ended."""
@@ -151,7 +152,7 @@ def _main(task: str, *words: str) -> None:
     """`part NAME POLICY [nodes]` compiles one part in this process; `ship FOLDER [POLICY ...]` fills a folder."""
     if task == "ship":
         folder, *policies = words
-        ship(parts(policies), len(os.sched_getaffinity(0)), lambda one: print(f"kernels: {one.part}"), Path(folder))
+        ship(parts(policies), cores(), lambda one: print(f"kernels: {one.part}"), Path(folder))
         return
     part, name, nodes = words
     compile_here(part, name, bool(nodes))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.errors import DovetailError, SettingError
+from dovetail.process import cores
 from dovetail.units import parse_duration
 
 RETRIES: Final = 3
@@ -44,7 +45,7 @@ class Engine:
 def engine(on: str, workers: int | None, store: Path) -> Engine:
     """The engine that `--on` names: local, dask://HOST:PORT, slurm or slurm:partition=...,time=..."""
     if on == "local":
-        count = workers or len(os.sched_getaffinity(0))
+        count = workers or cores()
         return Engine(lambda: _local(count), count, 0.5, 2 * count)
     if on.startswith(("dask://", "tcp://", "tls://")):
         address = on.replace("dask://", "tcp://", 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 from dovetail.engine.replay import warm
 from dovetail.errors import SettingError
 from dovetail.policies.registry import policy
+from dovetail.process import cores
 from dovetail.studies.cost import costs as costs_of
 from dovetail.studies.executors import RETRIES, Engine, ExecutorError, engine
 from dovetail.studies.grid import tasks_of
@@ -92,7 +92,7 @@ def run_study(
     if isinstance(on, str):
         chosen = engine(on, workers, store.path.resolve())
     else:
-        count = workers or len(os.sched_getaffinity(0))
+        count = workers or cores()
         chosen = Engine(lambda: nullcontext(on), count, 0.5, 2 * count)
     study, tasks, costs = prepare(path, store, say)
     store.write_study(study, path.read_text(encoding="utf-8"), [task.name for task in tasks])

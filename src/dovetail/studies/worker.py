@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dovetail.clock import cpu_s
+from dovetail.process import cpu_s, peak_mb
 from dovetail.studies.identity import worker_code
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _run(path: Path, task: Task) -> None:
         "recorded": schedule.recorded,
         "passes": schedule.passes,
         "cpu_s": cpu_s() - clock,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": peak_mb(),
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "host": platform.node(),
         "versions": json.dumps(schedule.versions, sort_keys=True),

@@ -16,11 +16,11 @@ from typing import Final
 import numpy as np
 
 from dovetail.arrays import Ints
-from dovetail.clock import cpu_s
 from dovetail.errors import SettingError
 from dovetail.optimize.window.bounds import lower_bound
 from dovetail.optimize.window.objective import Makespan, Objective, Pasf, PerJob, Sum
 from dovetail.optimize.window.problem import Problem, Solution, alone, check, decode
+from dovetail.process import cpu_s
 
 PROGRAM: Final = "cpoptimizer"
 BRANCHES_PER_S: Final = 100_000
