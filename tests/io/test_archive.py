@@ -6,7 +6,9 @@ import gzip
 import hashlib
 import threading
 import time
+import urllib.parse
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -64,7 +66,8 @@ def archive(monkeypatch: pytest.MonkeyPatch) -> Iterator[Archive]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    monkeypatch.setattr(module, "catalog", lambda: {name: made(name) for name in ("good", "other")})
+    logs = {name: made(name) for name in ("good", "other")}
+    monkeypatch.setattr(module, "catalog", lambda: logs)
     monkeypatch.delenv("DOVETAIL_ARCHIVE", raising=False)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that leave early are expected
@@ -197,8 +200,60 @@ def test_an_unknown_name_lists_the_names() -> None:
         find("KTH")
 
 
+def test_a_file_of_another_host_is_known_by_itself(archive: Archive, tmp_path: Path) -> None:
+    """Not by what is packed in it; and kept in a folder of its own, as others have files of that name."""
+    content = b"PAR1 and so on" * 500
+    digest = hashlib.sha256(content).hexdigest()
+    log = replace(
+        made("table"), file="09.parquet", bytes=len(content), sha256=digest, form="Parquet", host=archive.base
+    )
+    module.catalog()["table"] = log
+    archive.files["/mirror/l_table/09.parquet"] = content
+    path = fetch("table", cache=tmp_path)
+    assert path == tmp_path / "table" / "09.parquet"
+    assert path.read_bytes() == content
+    assert fetch("table", cache=tmp_path) == path
+    assert len(archive.asked) == 1
+    path.write_bytes(content[:-1])
+    assert fetch("table", cache=tmp_path).read_bytes() == content
+    assert log.next_step(path) == f"dovetail workload import {path} -o table.parquet"
+    for wrong, told in ((content[:-1], "ends early"), (content + b"x", "SHA-256"), (content * 20, "longer than")):
+        archive.files["/mirror/l_table/09.parquet"] = wrong
+        with pytest.raises(FetchError, match=told):
+            fetch("table", cache=tmp_path / told)
+
+
+def test_each_host_is_asked_for_its_own(archive: Archive, tmp_path: Path) -> None:
+    """Two servers, and a mirror that has all of both."""
+    logs = module.catalog()
+    for name in ("good", "other"):
+        logs[name] = replace(logs[name], host=archive.base.replace("mirror", name))
+        archive.files[f"/{name}/l_{name}/{name}.swf.gz"] = archive.files[f"/all/l_{name}/{name}.swf.gz"] = ZIPPED
+    for name in ("good", "other"):
+        fetch(name, cache=tmp_path / "own")
+        fetch(name, base_url=archive.base.replace("mirror", "all"), cache=tmp_path / "all")
+    assert archive.asked == [f"/{at}/l_{name}/{name}.swf.gz" for name in ("good", "other") for at in (name, "all")]
+
+
+def test_what_is_fetched_by_hand_asks_no_host(archive: Archive, tmp_path: Path) -> None:
+    module.catalog()["gated"] = replace(made("gated"), form="CSV", by_hand="See its page.")
+    with pytest.raises(FetchError, match=r"gated is fetched by hand. See its page. Then: dovetail workload import"):
+        fetch("gated", base_url=archive.base, cache=tmp_path)
+    assert archive.asked == []
+
+
+def test_the_entries_of_other_hosts_are_whole() -> None:
+    others = [log for log in catalog().values() if log.host != module.ARCHIVE]
+    assert len({log.host for log in others}) >= 4
+    for log in others:
+        assert log.licence, log.name
+        assert len(log.cite) > 10, log.name
+        assert log.by_hand or (len(log.sha256) == 64 and log.bytes), log.name
+        assert urllib.parse.urlsplit(log.address()).scheme == "https"
+
+
 def test_the_catalog_is_whole() -> None:
-    logs = catalog()
+    logs = {name: log for name, log in catalog().items() if log.host == module.ARCHIVE}
     assert len(logs) == 13
     for log in logs.values():
         assert log.file.startswith(log.name)

@@ -183,8 +183,12 @@ def anonymized(workload: Workload, wanted: bool, key: Path | None, as_json: bool
 
 @app.command("import", cls=screen.Grouped)
 def import_command(
-    table: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Jobs as CSV, TSV, `sacct -P`, Parquet or SWF; or packed.")
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Jobs as CSV, TSV, `sacct -P`, Parquet or SWF; or packed. Several: one table's rows.",
+        ),
     ],
     out: Out,
     columns: Annotated[
@@ -210,12 +214,17 @@ def import_command(
     nodes = nodes_named(cluster, processors)
     size = nodes.processors if nodes is not None else processors or 0
     named = parse_columns(columns)
+    table, *more = tables
     if is_history(table):
         if named:
             raise SettingError("--columns is for tables: the fields of sacct have their names")
+        if more:
+            raise SettingError("of what sacct printed one file is read: put them into one")
         import_history(table, out, nodes or size, tz, anonymous, key, as_json, MEMORY_MB)
         return
-    workload, told = read_any(table, named, tz=tz, processors=size)
+    workload, told = read_any(table, named, tz=tz, processors=size, more=more)
+    if told.published and not as_json:
+        screen.tell(f"By its columns this is {told.published}.")
     if not as_json:
         screen.tell("understood")
         screen.facts((f"  {name}", printable(column, 60)) for name, column in told.columns.items())
@@ -341,23 +350,36 @@ def fetch_command(
     name: Annotated[str | None, typer.Argument(help="A log's name, such as KTH-SP2; none: list them.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Fetch a public log from the Parallel Workloads Archive, check it and keep it."""
+    """Fetch a public log from its host, check it and keep it; or say how to fetch it by hand."""
+    from dataclasses import asdict
+
     from dovetail.io.archive import catalog, fetch, find
 
     if name is None:
         for log in catalog().values():
             if as_json:
-                print_json({"name": log.name, "file": log.file, "jobs": log.jobs, "processors": log.processors})
+                print_json(asdict(log))
             else:
-                typer.echo(f"{log.name:<13}{log.jobs:>9,} jobs{log.processors:>8,} processors  {log.file}")
+                jobs, machine = _known(log.jobs, "jobs"), _known(log.processors, "processors")
+                typer.echo(
+                    f"{log.name:<17}{jobs:>15}{machine:>19}  {log.begins}  {'by hand' if log.by_hand else log.form}"
+                )
         return
     path = fetch(name, progress=None if as_json else _tell())
     log = find(name)
     if as_json:
-        print_json({"name": log.name, "path": str(path), "sha256": log.sha256, "acknowledge": log.acknowledge})
-    else:
-        typer.echo(str(path))
+        print_json({"path": str(path), **asdict(log)})
+        return
+    typer.echo(str(path))
+    if told := log.next_step(path):
+        say(f"Next: {told}")
+    if log.acknowledge:
         say(f"Please acknowledge: {log.acknowledge}")
+    say(f"Please cite: {log.cite}{f'. Licence: {log.licence}' if log.licence else ''}")
+
+
+def _known(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number else f"? {what}"
 
 
 def _tell() -> Any:

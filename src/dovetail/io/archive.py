@@ -1,6 +1,7 @@
-"""The catalog of public logs, and how to get one: fetched once, checked, kept.
+"""The catalog of public logs, and how to get one: fetched once, checked, kept; or by hand, where its host wants that.
 
-A log is known by the SHA-256 of its decompressed bytes, so a mirror that compressed it anew serves as well.
+A log in SWF is known by the SHA-256 of its decompressed bytes, so a mirror that compressed it anew serves as well; any
+other by that of the file as it comes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from dovetail.errors import DovetailError, SettingError
 from dovetail.files import beside, folder
 
 ARCHIVE: Final = "https://www.cs.huji.ac.il/labs/parallel/workload"
-"""Where the logs are; the environment variable DOVETAIL_ARCHIVE names a mirror with the same folders."""
+"""Where most logs are; the environment variable DOVETAIL_ARCHIVE names a mirror with the same folders, for all."""
+CITE: Final = (
+    "D. G. Feitelson, D. Tsafrir, D. Krakov: Experience with using the Parallel Workloads Archive. Journal of Parallel"
+    " and Distributed Computing 74(10), 2967-2982, 2014"
+)
+"""For the logs of that archive, beside thanks to those who gave them."""
 
 _CHUNK = 1 << 16
 
@@ -37,7 +43,8 @@ class FetchError(DovetailError):
 
 @dataclass(frozen=True)
 class Log:
-    """One public log. `jobs` counts its job lines; `bytes` and `sha256` are of the decompressed file."""
+    """One public log. `jobs` counts its job lines and `processors` are the machine's; 0: not known to us. `bytes` and
+    `sha256` are of the decompressed file for SWF, else of the file as it comes."""
 
     name: str
     directory: str
@@ -48,15 +55,35 @@ class Log:
     jobs: int
     bytes: int
     sha256: str
-    acknowledge: str
+    acknowledge: str = ""
     terms: str = ""
+    host: str = ARCHIVE
+    form: str = "SWF"
+    licence: str = ""
+    cite: str = CITE
+    by_hand: str = ""
+    """What a person does to get it, where no program may, or where its hash is not known to us."""
 
     def address(self, base_url: str | None = None) -> str:
-        """Where to download it: under `base_url`, else DOVETAIL_ARCHIVE, else the archive itself."""
-        base = base_url or os.environ.get("DOVETAIL_ARCHIVE") or ARCHIVE
+        """Where to download it: under `base_url`, else DOVETAIL_ARCHIVE, else its host."""
+        base = base_url or os.environ.get("DOVETAIL_ARCHIVE") or self.host
         if urllib.parse.urlsplit(base).scheme not in ("http", "https"):
             raise SettingError(f"{base!r} is not the address of an archive: it begins with https:// or http://")
         return f"{base.rstrip('/')}/{self.directory}/{self.file}"
+
+    @property
+    def kept(self) -> str:
+        """Where it is kept below the folder of logs. Files of other hosts have names such as `09.tsv.tar.gz`."""
+        return self.file if self.host == ARCHIVE else f"{self.name}/{self.file}"
+
+    def next_step(self, path: str | Path) -> str:
+        """What to do with the file; empty for SWF, which every command reads."""
+        if self.form == "SWF":
+            return ""
+        unpack = {".tar.gz": f"tar xf {path}", ".zip": f"unzip {path}"}
+        first = next((how for suffix, how in unpack.items() if self.file.endswith(suffix)), "")
+        import_it = f"dovetail workload import {'FILES' if first else path} -o {self.name}.parquet"
+        return f"{first}, then {import_it}" if first else import_it
 
 
 @functools.cache
@@ -89,7 +116,10 @@ def fetch(
     say). `timeout_s` is the longest wait for the connection and for each next piece.
     """
     log = find(name)
-    path = (cache or cache_home() / "logs") / log.file
+    if log.by_hand:
+        told = log.next_step(log.file)
+        raise FetchError(f"{log.name} is fetched by hand. {log.by_hand}{f' Then: {told}' if told else ''}")
+    path = (cache or cache_home() / "logs") / log.kept
     if path.is_file() and _is_right(path, log):
         return path
     address = log.address(base_url)
@@ -105,13 +135,18 @@ def fetch(
 
 
 class _Check:
-    """Decompresses a log piece by piece, only to know its hash; never keeps more than one piece."""
+    """Knows the hash of a log piece by piece, decompressed if it is SWF; never keeps more than one piece."""
 
     def __init__(self, log: Log) -> None:
         self._log, self._hash, self._bytes = log, hashlib.sha256(), 0
         self._gzip = zlib.decompressobj(wbits=31)
+        self._packed = log.form == "SWF"
 
     def feed(self, piece: bytes) -> None:
+        if not self._packed:
+            self._hash.update(piece)
+            self._bytes += len(piece)
+            return
         while piece:
             if self._gzip.eof:  # a gzip file may be several, one after the other
                 self._gzip = zlib.decompressobj(wbits=31)
@@ -124,7 +159,7 @@ class _Check:
 
     def finish(self) -> None:
         """Raises unless all that was fed is the log, whole."""
-        if not self._gzip.eof:
+        if not (self._gzip.eof if self._packed else self._bytes >= self._log.bytes):
             raise FetchError(f"it ends early, after {self._bytes:,} of {self._log.bytes:,} bytes; try again")
         if self._hash.hexdigest() != self._log.sha256:
             raise FetchError(
@@ -159,7 +194,7 @@ def _download(address: str, log: Log, timeout_s: float) -> Iterator[tuple[bytes,
             while piece := response.read(_CHUNK):
                 received += len(piece)
                 if received > log.bytes + _CHUNK:  # compressed, it can hardly be longer than its content
-                    raise FetchError(f"it is longer than the {log.bytes:,} bytes that it should decompress to")
+                    raise FetchError(f"it is longer than the {log.bytes:,} bytes that the catalog has for it")
                 check.feed(piece)
                 yield piece, expected
         check.finish()

@@ -8,6 +8,7 @@ does not say, is told (`Told`).
 from __future__ import annotations
 
 import hashlib
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ import numpy as np
 from dovetail.arrays import NEVER, Ints, Mask
 from dovetail.errors import InputError, SettingError
 from dovetail.io.local_times import TWICE, both_hours, which_hour, zone_named
+from dovetail.io.published import Published, kind_of, without_names
 from dovetail.io.streams import polars_failures, regular_file, unpacked
 from dovetail.io.swf import FIELDS, beyond_caps, read_swf
 from dovetail.io.swf_wide import BEHIND
@@ -52,12 +54,19 @@ KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "queue": ("queue", "qos", "class"),
     "name": ("jobname", "name"),
     "status": ("state", "status", "jobstate", "exitstatus"),
+    "exit": (),
+    "power": (),
+    "soft": (),
 }  # fmt: skip
-"""Fields by the names that their columns usually have, without case, blanks and signs; the first that is there."""
+"""Fields by the names that their columns usually have, without case, blanks and signs; the first that is there. `exit`
+is a number, 0 if all went well; `power` is watts of the whole job, or a list of samples; `soft` is the run time that
+the user expects."""
 MOST_BYTES: Final = 4 << 30
 MOST_ROWS: Final = 50_000_000
 MOST_S: Final = 10**9
 """Seconds of a duration: thirty years."""
+MOST_W: Final = 10**8
+"""Watts of a job: more than any machine draws."""
 _SWF: Final = re.compile(r"(?i)\.swf(\.gz|\.xz|\.zst)?$")
 _PARQUET: Final = b"PAR1"
 SEPARATORS: Final = (",", "\t", ";", "|")
@@ -65,7 +74,7 @@ _PER: Final = {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60, "h": 36
 _DURATION: Final = r"^(?:(\d{1,5})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,2})(?:\.\d+)?$"
 _DAYS: Final = r"^(\d{1,5})-(\d{1,2})(?::(\d{1,2}))?$"
 """Days, hours and perhaps minutes, as Slurm has it: the minutes and seconds of `03:04` have no days before them."""
-_TIMED: Final = ("wait", "runtime", "limit")
+_TIMED: Final = ("wait", "runtime", "limit", "soft")
 """Fields whose columns may end with a unit."""
 _NONE: Final = ("", "unknown", "none", "n/a", "na", "null", "nan", "-", "invalid")
 _NO_LIMIT: Final = ("unlimited", "infinite", "partition_limit")
@@ -98,20 +107,25 @@ class Told:
     """What was not said, and is taken to be so."""
     missing: tuple[str, ...]
     """What the table does not know, and what that means."""
+    published: str = ""
+    """The published table that it is, by its columns; empty if it is none."""
 
 
 def read_any(
-    path: str | Path, columns: Mapping[str, str] | None = None, *, tz: str = "UTC", processors: int = 0
-) -> tuple[Workload, Told]:
+    path: str | Path, columns: Mapping[str, str] | None = None, *, tz: str = "UTC", processors: int = 0,
+    more: Sequence[str | Path] = (),
+) -> tuple[Workload, Told]:  # fmt: skip
     """Read a table of jobs. `columns`: the column of a field where its name is unusual. `tz`: the zone of times that
-    name none. `processors`: of the machine; 0: the most that were in use at once, a guess."""
-    path = regular_file(Path(path))
+    name none. `processors`: of the machine; 0: the most that were in use at once, a guess. `more`: files with further
+    rows of the same table."""
+    paths = [regular_file(Path(one)) for one in (path, *more)]
+    path = paths[0]
     if _SWF.search(path.name):
-        if columns:
-            raise SettingError("--columns is for tables: the fields of SWF have no names")
+        if columns or more:
+            raise SettingError("a log in SWF is one file, and its fields have no names: leave out --columns")
         return _of_swf(path, processors)
-    frame, sha256 = _frame(path)
-    return _Reading(path, frame, dict(columns or {}), zone_named(tz), sha256).workload(processors)
+    parts = [_Part.read(one, columns or {}) for one in paths]
+    return _Reading(path, parts, dict(columns or {}), zone_named(tz)).workload(processors)
 
 
 def _of_swf(path: Path, processors: int) -> tuple[Workload, Told]:
@@ -150,16 +164,49 @@ def parse_columns(text: str) -> dict[str, str]:
     return found
 
 
-def _frame(path: Path) -> tuple[pl.DataFrame, str]:
-    """A table with texts or numbers in its columns, and the hash of its bytes."""
+@dataclass(frozen=True)
+class _Part:
+    """One file of a table."""
+
+    frame: pl.DataFrame
+    """With texts or numbers in its columns; without those of Parquet that nobody would ask for."""
+    names: tuple[str, ...]
+    """Of all columns."""
+    sha256: str
+
+    @classmethod
+    def read(cls, path: Path, given: Mapping[str, str]) -> _Part:
+        with path.open("rb") as stream:
+            data = b"".join(unpacked(stream, str(path), MOST_BYTES))
+        frame, names = _frame(path, data, given)
+        return cls(frame, names, hashlib.sha256(data).hexdigest())
+
+
+def _together(path: Path, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all files. Their times may be of different zones, and a column may hold nothing in one of them."""
     import polars as pl
 
-    with path.open("rb") as stream:
-        data = b"".join(unpacked(stream, str(path), MOST_BYTES))
-    sha256 = hashlib.sha256(data).hexdigest()
+    alike = [frame.with_columns(pl.col(pl.Datetime(time_zone="*")).dt.convert_time_zone("UTC")) for frame in frames]
+    try:
+        return pl.concat(alike, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise InputError(path, 0, f"the files are not of one table: {printable(str(error), 200)}") from error
+
+
+def _frame(path: Path, data: bytes, given: Mapping[str, str]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """A table with texts or numbers in its columns, and the names of all columns."""
+    import polars as pl
+
     try:
         if data.startswith(_PARQUET):
-            frame = pl.read_parquet(data)
+            schema = pl.read_parquet_schema(io.BytesIO(data))
+            kind = kind_of(schema)
+            asked = {*given.values(), *kind.columns.values(), *kind.also} if kind else set(schema)
+            wanted = [name for name in schema if name in asked]
+            frame = pl.read_parquet(data, columns=wanted)
+            return _with_rows(path, frame), tuple(schema)
+        if (found := without_names(data)) is not None:
+            frame = found
         else:
             head = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("utf-8", "replace")
             most = max(SEPARATORS, key=head.count)
@@ -170,11 +217,15 @@ def _frame(path: Path) -> tuple[pl.DataFrame, str]:
         named = "not a table with its columns named in the first line"
         rule = "damaged Parquet" if data.startswith(_PARQUET) else named
         raise InputError(path, 0, f"{rule}: {printable(str(error))}") from error
+    return _with_rows(path, frame), tuple(frame.columns)
+
+
+def _with_rows(path: Path, frame: pl.DataFrame) -> pl.DataFrame:
     if not len(frame):
         raise InputError(path, 0, "no row behind the names of the columns")
     if len(frame) > MOST_ROWS:
         raise InputError(path, 0, f"{len(frame):,} rows; at most {MOST_ROWS:,} are read")
-    return frame, sha256
+    return frame
 
 
 def _plain(name: str) -> str:
@@ -186,10 +237,9 @@ class _Reading:
     """One table on its way to a workload."""
 
     path: Path
-    frame: pl.DataFrame
+    parts: list[_Part]
     given: dict[str, str]
     zone: str
-    sha256: str
     guesses: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -199,11 +249,22 @@ class _Reading:
     """Times that no clock showed, as it was put forward."""
 
     @cached_property
+    def frame(self) -> pl.DataFrame:
+        found = self.parts[0].frame if len(self.parts) == 1 else _together(self.path, [one.frame for one in self.parts])
+        return _with_rows(self.path, found)
+
+    @cached_property
+    def published(self) -> Published | None:
+        return kind_of(self.frame.columns)
+
+    @cached_property
     def columns(self) -> dict[str, str]:
         """The column of each field."""
         for name, column in self.given.items():
             if column not in self.frame.columns:
                 raise SettingError(f"--columns {name}={unknown('column', column, self.frame.columns)}")
+        if self.published is not None:
+            return {**self.published.columns, **self.given}
         by_name, by_base = dict[str, str](), dict[str, str]()
         for column in self.frame.columns:
             by_name.setdefault(_plain(column), column)
@@ -223,7 +284,7 @@ class _Reading:
             self._lacks("submit", "when jobs were submitted")
         size = self._sizes()
         submit, start, end = (self._instants(name) for name in TIMES)
-        wait, runtime, limit = (self._durations(name) for name in _TIMED)
+        wait, runtime, limit, soft = (self._durations(name) for name in _TIMED)
         repeated = sum(
             int((early != self.late[name]).sum()) for name, early in zip(TIMES, (submit, start, end), strict=True)
         )
@@ -263,6 +324,10 @@ class _Reading:
             raise InputError(self.path, 0, f"no row can be kept ({why})")
         made: dict[str, Column] = {"id": ids, "submit": submit, "size": size, "runtime": runtime, "limit": limit}
         made["wait"] = np.where(start != NEVER, start - submit, -1)
+        if "soft" in columns:
+            made["soft_limit"] = soft
+        if "power" in columns:
+            made["power_mw"] = self._power(size)
         names = self._named(made)
         self._statuses(made)
         if "limit" not in columns:
@@ -280,9 +345,14 @@ class _Reading:
         if repeated:
             self.steps.append(Step(TWICE, changed=repeated))
         header = {"UnixStartTime": (str(first),), "TimeZoneString": (self.zone,)}
-        provenance = Provenance(self.path.name, self.sha256, rows, "", tuple(self.steps))
-        ignored = tuple(name for name in self.frame.columns if name not in columns.values())
-        told = Told(columns, ignored, tuple(self.guesses), tuple(self.missing))
+        hashes = [one.sha256 for one in self.parts]
+        sha256 = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+        provenance = Provenance(self.path.name, sha256, rows, "", tuple(self.steps))
+        names_of_all = dict.fromkeys(name for one in self.parts for name in one.names)
+        ignored = tuple(name for name in names_of_all if name not in columns.values())
+        kind = self.published
+        self.guesses += kind.notes if kind else ()
+        told = Told(columns, ignored, tuple(self.guesses), tuple(self.missing), kind.name if kind else "")
         name = self.path.name.partition(".")[0]
         return Workload(name, kept, machine, provenance, aside, header, names), told
 
@@ -361,6 +431,8 @@ class _Reading:
         texts = texts.set(texts.str.to_lowercase().is_in(list(_NO_LIMIT)), "")
         suffix = _UNIT.search(column)
         per = _PER[suffix[1].lower()] if suffix else 1
+        if known := self.published is not None and name not in self.given:
+            per = 60 if self.published and name in self.published.minutes else 1
         if not per:  # sacct: TimelimitRaw is in minutes, ElapsedRaw in seconds
             per = 60 if name == "limit" else 1
         number = texts.cast(pl.Float64, strict=False) * per
@@ -374,7 +446,7 @@ class _Reading:
         found = number.fill_null(whole_days.cast(pl.Float64)).fill_null(clock.cast(pl.Float64)).to_numpy()
         wrong = ~((found >= 0) & (found < MOST_S))
         self._refuse(name, texts, wrong, "duration such as 3600 or 1-02:03:04")
-        if number.is_not_null().any() and not suffix:
+        if number.is_not_null().any() and not suffix and not known:
             self.guesses.append(f"{column}: plain numbers are seconds")
         seconds: Ints = np.ceil(np.round(found, 6)).astype(np.int64)
         return seconds
@@ -392,6 +464,16 @@ class _Reading:
         whole = (number == np.floor(number)) & (np.abs(number) < 2.0**53)
         self._refuse(name, texts, ~whole, "whole number of processors")
         return np.where(whole, number, 0).astype(np.int64)
+
+    def _power(self, size: Ints) -> Ints:
+        """Milliwatts of each processor; -1 where it is not known, or no power that a job can draw."""
+        import polars as pl
+
+        given = self.frame[self.columns["power"]]
+        watts = given.list.mean() if isinstance(given.dtype, pl.List) else self._texts("power")
+        found = np.asarray(watts.cast(pl.Float64, strict=False).fill_null(-1).to_numpy(), np.float64)
+        known = (found >= 0) & (found < MOST_W) & (size > 0)
+        return np.where(known, np.where(known, found, 0) * 1000 // np.maximum(size, 1), -1).astype(np.int64)
 
     def _ids(self) -> tuple[Ints, Mask]:
         """Numbers of jobs, from what the table has or by row; and which rows are jobs (`123.batch` is a step)."""
@@ -428,7 +510,10 @@ class _Reading:
 
     def _statuses(self, made: dict[str, Column]) -> None:
         """States as SWF has them: 1 completed, 0 failed, 5 cancelled, -1 not known."""
-        if found := self._states():
+        if "exit" in self.columns:
+            code = self._texts("exit")
+            made["status"] = np.select([(code == "").to_numpy(), code.is_in(["0", "0.0"]).to_numpy()], [-1, 1], 0)
+        elif found := self._states():
             made["status"] = np.array([_STATES.get(text, -1) for text in found], np.int64)
 
     def _states(self) -> list[str]:
