@@ -58,7 +58,7 @@ def read(
 
 
 def fetch(name: str) -> Path:
-    """The path of a public log of the Parallel Workloads Archive: downloaded once, checked, and kept:
+    """The path of a public log of the catalog: downloaded once from its host, checked, and kept:
     `dt.read(dt.fetch("KTH-SP2"))`.
     """
     from dovetail.io import archive

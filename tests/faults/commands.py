@@ -14,6 +14,7 @@ from dovetail.cli import demo
 from dovetail.engine.ahead import compile_parts, parts
 from dovetail.io.archive import Log, catalog
 from dovetail.kernels.shipped import GENERIC
+from dovetail.studies.bench import enter, judge, read_scores, read_suite, with_scores, write_scores
 from dovetail.studies.store import Store
 from tests.studies.small import run, written
 
@@ -37,6 +38,16 @@ MINE = """import dovetail as dt
 class Mine:
     def decide(self, state):
         return dt.policy("easy").decide(state)
+"""
+SUITE = """name = "small"
+estimates = ["limit"]
+[budgets]
+"1 s" = 1.0
+[[case]]
+name = "made"
+log = "log.swf.gz"
+begins_d = 0
+days = 7
 """
 LOG = "Small"
 """A log in the catalog, which an archive on this machine serves."""
@@ -94,6 +105,10 @@ COMMANDS = (
     Command("predict check recent --cases 2"),
     Command("deadline advise weeks.swf.gz --size 2 --limit 1h --weeks 2"),
     Command("demo new/demo --no-open"),
+    Command("bench export new/cases --suite suite.toml"),
+    Command("bench enter easy --out new/entries --suite suite.toml"),
+    Command("bench judge entries/easy --scores scores.csv --suite suite.toml"),
+    Command("bench table known.csv --suite suite.toml"),
     Command("workload describe log.swf.gz --json", own=True, works=True, missing=KERNEL),
     Command("warm cp-af --workers 1", own=True, missing=KERNEL),
     Command("warm cp-af --workers 1 --all-users", own=True, package=True),
@@ -113,11 +128,13 @@ def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
         "given.slurm.json": '{"config": {}, "nodes": [], "partitions": []}',
         "mine.py": MINE,
         "key": "correct horse battery staple",
+        "suite.toml": SUITE,
     }
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     dt.write(dt.generate(60, 8, seed=1, load=0.9), folder / "log.swf.gz")
     dt.write(dt.generate(1_000, 128, seed=1, load=0.68, kind="batch"), folder / "weeks.swf.gz")
+    _give_entry(folder)
     study = written(folder, STUDY)
     if any("made.store" in one.line for one in commands):
         run(study, Store(folder / "made.store"))
@@ -130,6 +147,14 @@ def give(folder: Path, archive: Path, commands: Sequence[Command]) -> None:
     served = archive / small_log().directory
     served.mkdir(parents=True)
     (served / small_log().file).write_bytes(gzip.compress(TEXT, mtime=0))
+
+
+def _give_entry(folder: Path) -> None:
+    suite = read_suite(folder / "suite.toml")
+    workloads = {case.name: suite.workload(case) for case in suite.cases}
+    enter("easy", folder / "entries" / "easy", suite, workloads)
+    scores = judge(folder / "entries" / "easy", suite, workloads)
+    write_scores(with_scores(read_scores(folder / "known.csv"), scores), folder / "known.csv")
 
 
 def small_log() -> Log:

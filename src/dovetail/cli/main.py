@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from dovetail.cli import (
+    bench,
     check,
     cluster,
     compare,
@@ -61,6 +62,7 @@ app.add_typer(cluster.app, name="cluster")
 app.add_typer(study.app, name="study")
 app.add_typer(predict.app, name="predict")
 app.add_typer(deadline.app, name="deadline")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:
