@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from dovetail.engine.replay import replay
+from dovetail.errors import InputError, SettingError
 from dovetail.io.table import read_any
 from dovetail.model.workload import Workload
 from dovetail.policies.registry import policy
@@ -232,3 +233,37 @@ def test_files_of_other_tables_are_refused_together(tmp_path: Path) -> None:
     done = run("workload", "import", str(one), str(other), "-o", str(tmp_path / "x.parquet"))
     assert done.returncode == 2
     assert "not of one table" in done.stderr or "is no time" in done.stderr
+
+
+def test_a_file_is_not_given_twice(tmp_path: Path) -> None:
+    one, two = kestrel(tmp_path)
+    with pytest.raises(InputError, match="given twice"):
+        read_any(one, more=[two, one])
+
+
+def test_columns_that_are_named_are_believed(tmp_path: Path) -> None:
+    """What is known of a published table holds for its own columns only."""
+    (path,) = marconi(tmp_path)
+    workload, told = read_any(path, {"size": "num_cores_alloc"})
+    assert workload.size.tolist() == [128 * row[4] for row in JOBS]
+    assert not any("size" in note for note in told.guesses)
+    assert read_any(path, {"limit": "time_limit"})[0].limit.tolist() == [row[3] for row in JOBS]
+    assert read_any(path, {"limit": "run_time"})[0].limit.tolist() == [row[2] for row in JOBS]
+    with pytest.raises(SettingError, match="give size"):
+        read_any(path, {"nodes": "num_cores_alloc"})
+
+
+def test_exit_codes_as_slurm_writes_them(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("submit,start,end,cores,code\n1,2,9,1,0:0\n2,3,9,1,1:0\n3,4,9,1,0:9\n4,5,9,1,\n5,6,9,1,0\n")
+    assert read_any(path, {"exit": "code"})[0]["status"].tolist() == [1, 0, 0, -1, 1]
+    path.write_text("submit,start,end,cores,code\n1,2,9,1,fine\n")
+    with pytest.raises(InputError, match="is no exit code"):
+        read_any(path, {"exit": "code"})
+
+
+def test_a_table_without_names_is_only_taken_for_one_if_all_of_it_is(tmp_path: Path) -> None:
+    (path,) = cerit(tmp_path)
+    path.write_text(path.read_text() + "\n17 1 2 3 4\n")
+    with pytest.raises(InputError):
+        read_any(path)

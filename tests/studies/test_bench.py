@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,7 +106,9 @@ def test_a_program_that_knows_nothing_of_us_enters(
     )
     enter("easy", tmp_path / "easy", suite, workloads)
     scores = str(tmp_path / "scores.csv")
-    assert run("bench", "judge", str(mine), str(tmp_path / "easy"), "--scores", scores, *given).returncode == 0
+    assert (
+        run("bench", "judge", str(mine), str(tmp_path / "easy"), "--ours", "--scores", scores, *given).returncode == 0
+    )
     done = run("bench", "judge", str(careless), "--scores", scores, *given)
     assert done.returncode == 3
     assert "refused: capacity: job" in done.stdout
@@ -143,21 +147,114 @@ def test_schedules_are_joined_by_id(suite: Suite, workloads: dict[str, Workload]
 
 def wrong_files(workload: Workload) -> dict[str, tuple[pl.DataFrame, str]]:
     ids, start = workload["id"], workload.submit
+    none = [*start[:-1]]
     return {
         "short": (pl.DataFrame({"id": ids[:-2], "start": start[:-2]}), "2 are missing"),
         "strange": (pl.DataFrame({"id": ids + 1, "start": start}), "are not of this case"),
-        "twice": (pl.DataFrame({"id": [*ids, ids[0]], "start": [*start, 0]}), "1 are missing"),
-        "text": (pl.DataFrame({"id": ids, "start": ["soon"] * len(ids)}), "no schedule"),
+        "twice": (pl.DataFrame({"id": [*ids, ids[0]], "start": [*start, 0]}), "one is there twice"),
+        "text": (pl.DataFrame({"id": ids, "start": ["soon"] * len(ids)}), "start is String"),
+        "parts": (pl.DataFrame({"id": ids, "wait": [0.5] * len(ids)}), "wait is Float64"),
+        "instants": (pl.DataFrame({"id": ids, "start": start}).cast({"start": pl.Datetime("us")}), "start is Datetime"),
+        "nested": (pl.DataFrame({"id": ids, "start": [{"at": 1}] * len(ids)}), "start is Struct"),
+        "late": (pl.DataFrame({"id": ids, "start": [*none, 2**63 - 1]}), "ends before"),
+        "long": (pl.DataFrame({"id": ids, "wait": [*none, 2**63 - 2]}), "ends before"),
+        "larger": (
+            pl.DataFrame({"id": ids, "wait": [*none, 2**64 - 1]}, schema_overrides={"wait": pl.UInt64}),
+            "no sch",
+        ),
         "columns": (pl.DataFrame({"job": ids}), "no columns id, and start or wait"),
     }
 
 
-@pytest.mark.parametrize("which", ["short", "strange", "twice", "text", "columns"])
-def test_other_jobs_are_refused(workloads: dict[str, Workload], tmp_path: Path, which: str) -> None:
+@pytest.mark.parametrize("which", list(wrong_files(dt.generate(9, 4))))
+def test_what_is_no_schedule_is_refused(workloads: dict[str, Workload], tmp_path: Path, which: str) -> None:
     frame, told = wrong_files(workloads["first"])[which]
     frame.write_parquet(tmp_path / "x.parquet")
     with pytest.raises(InputError, match=told):
         read_starts(tmp_path / "x.parquet", workloads["first"])
+
+
+@pytest.mark.parametrize("wait", ["0.4", "-0.4", "7.9"])
+def test_parts_of_seconds_are_refused_in_swf_too(workloads: dict[str, Workload], tmp_path: Path, wait: str) -> None:
+    write_schedule_swf(dt.replay(workloads["first"], "easy"), tmp_path / "x.swf")
+    lines = (tmp_path / "x.swf").read_text().splitlines()
+    number, submit, _, *rest = lines[-1].split()
+    (tmp_path / "x.swf").write_text("\n".join([*lines[:-1], " ".join([number, submit, wait, *rest])]))
+    with pytest.raises(InputError, match="whole seconds"):
+        read_starts(tmp_path / "x.swf", workloads["first"])
+
+
+def test_a_bad_schedule_does_not_stop_the_others(suite: Suite, workloads: dict[str, Workload], tmp_path: Path) -> None:
+    enter("easy", tmp_path / "easy", suite, workloads)
+    (tmp_path / "easy" / "first.limit.swf.gz").write_bytes(b"no gzip")
+    verdicts = [score.verdict for score in judge(tmp_path / "easy", suite, workloads)]
+    assert [one == VALID for one in verdicts] == [False, True, True, True]
+
+
+def test_nobody_else_is_measured(suite: Suite, workloads: dict[str, Workload], tmp_path: Path) -> None:
+    text = 'name = "x"\nprogram = "p"\nbudget = "10 ms"\nhow = "measured"\np999_ms = 0.1\n'
+    found = list(judge(entry(tmp_path / "x", text), suite, workloads))
+    assert {one.how for one in found} == {"declared"}
+    assert all(math.isnan(one.p999_ms) for one in found)
+    enter("easy", tmp_path / "easy", suite, workloads)
+    assert {one.how for one in judge(tmp_path / "easy", suite, workloads, ours=True)} == {"measured"}
+
+
+def test_who_knows_what_comes_does_not_enter(suite: Suite, workloads: dict[str, Workload], tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="knows what comes"):
+        enter("offline-af", tmp_path / "x", suite, workloads)
+
+
+def test_names_stand_for_one_entry(suite: Suite, workloads: dict[str, Workload], tmp_path: Path) -> None:
+    """Not two at once, not the baseline of another; and a table may have several suites."""
+    given = ("--suite", str(tmp_path / "suite.toml"), "--scores", str(tmp_path / "scores.csv"))
+    one, two = entry(tmp_path / "one"), entry(tmp_path / "two")
+    assert "two of these entries are called 'mine'" in run("bench", "judge", str(one), str(two), *given).stderr
+    easy = entry(tmp_path / "three", 'name = "easy"\nprogram = "p"\n')
+    assert "give the entry another name" in run("bench", "judge", str(easy), *given).stderr
+    other = replace(suite, name="other")
+    scores = with_scores(read_scores(tmp_path / "none"), judge(one, suite, workloads))
+    assert len(with_scores(scores, judge(one, other, workloads))) == 2 * len(scores)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("days = 1", 'days = "x"', "whole numbers of days"),
+        ("begins_d = 1", "begins_d = -99999999999999999", "whole numbers of days"),
+        ('"first"', '"../first"', "is not the name"),
+        ('"second"', '"first"', "a name of its own"),
+        ('name = "small"', 'name = "small"\nestimates = "limit"', "a name of its own"),
+        ('name = "small"', "name = 3", "are texts"),
+        ("[budgets]", "[budget]", "budgets"),
+        ("held_out", "held", "held"),
+    ],
+)
+def test_a_suite_is_checked(suite: Suite, tmp_path: Path, old: str, new: str, told: str) -> None:
+    (tmp_path / "bad.toml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError, match=told):
+        read_suite(tmp_path / "bad.toml")
+    (tmp_path / "bad.toml").write_bytes(b"\xff")
+    with pytest.raises(InputError, match="no suite"):
+        read_suite(tmp_path / "bad.toml")
+
+
+@pytest.mark.parametrize("value", ["-5", "inf", "nan"])
+def test_a_table_that_was_changed_by_hand_is_checked(
+    suite: Suite, workloads: dict[str, Workload], tmp_path: Path, value: str
+) -> None:
+    enter("easy", tmp_path / "easy", suite, workloads)
+    path = tmp_path / "scores.csv"
+    write_scores(with_scores(read_scores(path), judge(tmp_path / "easy", suite, workloads)), path)
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    kept = rows[0]["mean_wait_s"]
+    path.write_text(path.read_text().replace(kept, value, 1))
+    with pytest.raises(InputError, match="below 0, or no number"):
+        read_scores(path)
+    path.write_text(path.read_text().replace(value, kept, 1).replace("easy,", "ea\x1b[31msy,", 1))
+    assert "\x1b" not in "".join(read_scores(path)["entry"])
+    with pytest.raises(SettingError, match="no valid schedule of the baseline easy for first, limit"):
+        lines(read_scores(path), suite, "limit", held_out=False)
 
 
 def test_the_referee_refuses_what_is_no_schedule(workloads: dict[str, Workload]) -> None:
@@ -210,13 +307,16 @@ def test_what_an_entry_says_is_checked(
 
 
 def test_names_are_no_markup(suite: Suite, workloads: dict[str, Workload], tmp_path: Path) -> None:
-    bad = entry(tmp_path / "bad", 'name = "a|b<script>\\u001b[31m"\nprogram = "[red]p"\n')
-    scores = with_scores(read_scores(tmp_path / "none"), judge(bad, suite, workloads))
+    entry(tmp_path / "bad", 'name = "a|b<script>\\u001b[31m *b*"\nprogram = "[red]p"\n')
+    enter("easy", tmp_path / "easy", suite, workloads)
+    scores = with_scores(read_scores(tmp_path / "none"), [one for at in ("bad", "easy") for one in
+                         judge(tmp_path / at, suite, workloads)])  # fmt: skip
     write_scores(scores, tmp_path / "scores.csv")
     shown = run("bench", "table", str(tmp_path / "scores.csv"), "--suite", str(tmp_path / "suite.toml"), "--markdown")
     assert "\x1b" not in shown.stdout
     assert "<script>" not in shown.stdout.replace("\\<", "")
     assert "a\\|b" in shown.stdout
+    assert "\\*b\\*" in shown.stdout
 
 
 def test_scores_come_back_as_they_were_and_take_the_place_of_older_ones(

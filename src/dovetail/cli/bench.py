@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dovetail.cli import prepare, screen
+from dovetail.errors import SettingError
 
 if TYPE_CHECKING:
     from dovetail.model.workload import Workload
@@ -94,6 +95,9 @@ def judge_command(
     scores: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the scores into this table, in place of older ones.")
     ] = None,
+    ours: Annotated[
+        bool, typer.Option("--ours", help="`bench enter` made them here: believe the times of passes in them.")
+    ] = False,
     given: Given = None,
     logs: Logs = None,
     as_json: prepare.Json = False,
@@ -101,20 +105,35 @@ def judge_command(
     """Check entries by the referee and score them. Exit code 3: a schedule is refused."""
     from dataclasses import asdict
 
-    from dovetail.studies.bench import BOUND, VALID, bounds, judge, read_scores, read_suite, with_scores, write_scores
+    from dovetail.studies.bench import (
+        BOUND,
+        VALID,
+        bounds,
+        judge,
+        read_entry,
+        read_scores,
+        read_suite,
+        with_scores,
+        write_scores,
+    )
 
     suite = read_suite(given)
     known = read_scores(scores) if scores is not None else None
     workloads = _workloads(suite, logs)
-    found = [score for path in entries for score in judge(path, suite, workloads)]
+    names = [read_entry(path, suite).name for path in entries]
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise SettingError(f"two of these entries are called {twice!r}")
+    if known is not None and suite.baseline in names and not ours:
+        raise SettingError(f"{suite.baseline!r} is what all others are a share of: give the entry another name")
+    found = [score for path in entries for score in judge(path, suite, workloads, ours=ours)]
     for score in found:
         if as_json:
             prepare.print_json({key: None if value != value else value for key, value in asdict(score).items()})
         elif score.verdict != VALID:
             screen.tell(f"{score.entry}, {score.case}, {score.estimate}: {score.verdict}")
     if known is not None and scores is not None:
-        fresh = known["entry"].is_in([BOUND]).sum() == 0
-        write_scores(with_scores(known, [*found, *(bounds(suite, workloads) if fresh else ())]), scores)
+        bounded = known.filter((known["suite"] == suite.name) & (known["entry"] == BOUND))
+        write_scores(with_scores(known, [*found, *(() if len(bounded) else bounds(suite, workloads))]), scores)
     valid = sum(score.verdict == VALID for score in found)
     if not as_json:
         screen.tell(f"{valid} of {len(found)} schedules are valid.")
@@ -172,7 +191,7 @@ def _markdown(title: str, found: list[Line]) -> Iterator[str]:
     yield from (f"**{title}**", "", "| entry | budget of a pass | " + " | ".join(_HEADS.values()) + " |")
     yield "|---|---|" + "---:|" * len(_HEADS)
     for line in found:
-        told = [f"*{line.problem}*", *[""] * (len(_HEADS) - 1)] if line.problem else list(_cells(line))
+        told = [line.problem, *[""] * (len(_HEADS) - 1)] if line.problem else list(_cells(line))
         yield f"| {_plain(line.entry)} | {_plain(_budget(line))} | {' | '.join(map(_plain, told))} |"
     yield ""
 
@@ -185,7 +204,7 @@ _HEADS: Mapping[str, str] = {
 
 def _plain(text: str) -> str:
     """Foreign text in a cell of Markdown: nothing of it is markup."""
-    return "".join(f"\\{one}" if one in "\\|`<>[]_" else one for one in text)
+    return "".join(f"\\{one}" if one in "\\|`<>[]_*~&#!" else one for one in text)
 
 
 def _print(title: str, found: list[Line], suite: Suite, wide: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -259,7 +260,8 @@ def lacking(module: str) -> str:
         for one in requires("dovetail-hpc") or ():
             wanted, _, extra = one.partition("; extra == ")
             extras.setdefault(extra, []).append(wanted)
-    brought = (some for extra, some in extras.items() if extra and any(one.startswith(package) for one in some))
+    names = {extra: [re.split(r"[^\w-]", one)[0].replace("-", "_") for one in some] for extra, some in extras.items()}
+    brought = (some for extra, some in extras.items() if extra and package in names[extra])
     wanted = " ".join(f"'{one}'" for one in next(brought, [package]))
     return f"this needs {package}, which is not installed: pip install {wanted}"
 

@@ -105,6 +105,7 @@ PUBLISHED: Final = (
             "id": "jobID", "submit": "arrival", "wait": "wait", "runtime": "runtime", "size": "CPUs", "user": "user",
             "queue": "queue", "limit": "walltime", "soft": "softwall",
         },
+        notes=("its columns have no names: they are taken for these by their number and kinds",),
     ),
 )  # fmt: skip
 
@@ -115,17 +116,16 @@ def kind_of(columns: Collection[str]) -> Published | None:
 
 
 CERIT: Final = ("jobID", "arrival", "wait", "runtime", "CPUs", "memory", "user", "queue", "walltime", "softwall")
-_ROW: Final = re.compile(rb"\s*\d+(?:\[\d*\])?(?:\s+-?\d+){4}\s+-?[\d.,]+\s+\S+\s+\S+\s+-?\d+(?:\s+-?\d+)?\s*")
+_ROW: Final = re.compile(rb"\s*\d+(?:\[\d*\])?(?:\s+-?\d+){4}\s+-?[\d.,]+\s+\S+\s+\S+(?:\s+-?\d+){2}\s*")
 
 
 def without_names(data: bytes) -> pl.DataFrame | None:
-    """CERIT's soft wall times as a table: ten fields with blanks between them (the older log may have nine), below
-    comments. None if the first line of jobs is another."""
+    """CERIT's soft wall times as a table: ten fields with blanks between them, below comments. None if a line is
+    another."""
     import polars as pl
 
     lines = [line for line in data.splitlines() if line.strip() and not line.lstrip().startswith((b";", b"#"))]
-    if not lines or not _ROW.fullmatch(lines[0]):
+    if not lines or not all(_ROW.fullmatch(line) for line in lines):
         return None
     rows = [line.decode("utf-8", "replace").split() for line in lines]
-    wide = {name: [row[at] if at < len(row) else "" for row in rows] for at, name in enumerate(CERIT)}
-    return pl.DataFrame(wide, schema=dict.fromkeys(CERIT, pl.String))
+    return pl.DataFrame(rows, schema=dict.fromkeys(CERIT, pl.String), orient="row")

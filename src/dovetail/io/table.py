@@ -125,6 +125,8 @@ def read_any(
             raise SettingError("a log in SWF is one file, and its fields have no names: leave out --columns")
         return _of_swf(path, processors)
     parts = [_Part.read(one, columns or {}) for one in paths]
+    if len({one.sha256 for one in parts}) < len(parts):
+        raise InputError(path, 0, "a file of this table is given twice")
     return _Reading(path, parts, dict(columns or {}), zone_named(tz)).workload(processors)
 
 
@@ -187,6 +189,11 @@ def _together(path: Path, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     import polars as pl
 
     alike = [frame.with_columns(pl.col(pl.Datetime(time_zone="*")).dt.convert_time_zone("UTC")) for frame in frames]
+    kinds: dict[str, str] = {}
+    for name, dtype in ((name, dtype) for frame in alike for name, dtype in frame.schema.items()):
+        kind = "numbers" if dtype.is_numeric() else "empty" if dtype == pl.Null else str(dtype)
+        if kind != "empty" and kinds.setdefault(name, kind) != kind:
+            raise InputError(path, 0, f"the files are not of one table: {name} is {kinds[name]} here and {kind} there")
     try:
         return pl.concat(alike, how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
@@ -264,6 +271,8 @@ class _Reading:
             if column not in self.frame.columns:
                 raise SettingError(f"--columns {name}={unknown('column', column, self.frame.columns)}")
         if self.published is not None:
+            if useless := self.given.keys() & {"nodes"} - {"size"}:
+                raise SettingError(f"--columns {useless.pop()}: of this table give size, which is what a job takes")
             return {**self.published.columns, **self.given}
         by_name, by_base = dict[str, str](), dict[str, str]()
         for column in self.frame.columns:
@@ -351,7 +360,7 @@ class _Reading:
         names_of_all = dict.fromkeys(name for one in self.parts for name in one.names)
         ignored = tuple(name for name in names_of_all if name not in columns.values())
         kind = self.published
-        self.guesses += kind.notes if kind else ()
+        self.guesses += [note for note in (kind.notes if kind else ()) if not ("size" in self.given and "size" in note)]
         told = Told(columns, ignored, tuple(self.guesses), tuple(self.missing), kind.name if kind else "")
         name = self.path.name.partition(".")[0]
         return Workload(name, kept, machine, provenance, aside, header, names), told
@@ -431,8 +440,8 @@ class _Reading:
         texts = texts.set(texts.str.to_lowercase().is_in(list(_NO_LIMIT)), "")
         suffix = _UNIT.search(column)
         per = _PER[suffix[1].lower()] if suffix else 1
-        if known := self.published is not None and name not in self.given:
-            per = 60 if self.published and name in self.published.minutes else 1
+        if known := self.published is not None and self.published.columns.get(name) == column:
+            per = 60 if self.published and name in self.published.minutes else 1  # whatever the suffix says
         if not per:  # sacct: TimelimitRaw is in minutes, ElapsedRaw in seconds
             per = 60 if name == "limit" else 1
         number = texts.cast(pl.Float64, strict=False) * per
@@ -512,7 +521,11 @@ class _Reading:
         """States as SWF has them: 1 completed, 0 failed, 5 cancelled, -1 not known."""
         if "exit" in self.columns:
             code = self._texts("exit")
-            made["status"] = np.select([(code == "").to_numpy(), code.is_in(["0", "0.0"]).to_numpy()], [-1, 1], 0)
+            self._refuse(
+                "exit", code, ~code.str.contains(r"^-?\d+([.:]\d+)?$").to_numpy(), "exit code such as 0 or 1:0"
+            )
+            well = code.is_in(["0", "0.0", "0:0"])
+            made["status"] = np.select([(code == "").to_numpy(), well.to_numpy()], [-1, 1], 0)
         elif found := self._states():
             made["status"] = np.array([_STATES.get(text, -1) for text in found], np.int64)
 

@@ -2,8 +2,8 @@
 
 An entry is a folder: `entry.toml` says who and how, and for each case and estimate there is a schedule,
 `CASE.ESTIMATE.swf` (packed or not, its wait column the simulated wait) or `.parquet` (columns id, and start or wait).
-Nothing of it is believed but the budget class of a program that is not ours: starts are joined to the frozen jobs by
-id, the referee checks them, and the metrics are computed here.
+Starts are joined to the frozen jobs by id, the referee checks them, and the metrics are computed here. What starts do
+not show is declared: the budget of a pass, and that nothing was used but the estimate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +26,7 @@ from dovetail.files import beside, folder
 from dovetail.io.archive import fetch, find
 from dovetail.io.read import read_workload
 from dovetail.io.schedules import write_schedule_swf
-from dovetail.io.streams import polars_failures, regular_file
+from dovetail.io.streams import polars_failures, regular_file, unpacked
 from dovetail.metrics import summarize
 from dovetail.model.cluster import Cluster
 from dovetail.model.schedule import Schedule
@@ -48,12 +48,15 @@ BOUND: Final = "lower bound"
 OPEN: Final = "open"
 """The budget class of those that promise none."""
 VALID: Final = "valid"
+_KEY: Final = ("suite", "entry", "case", "estimate")
 METRICS: Final = ("mean_wait_s", "wait_p95_s", "max_wait_s", "bsld", "awf_s", "p2sf_s")
 _KEPT: Final = ("id", "submit", "size", "runtime", "limit", "user", "group", "queue", "partition")
 """Columns of a case: what a policy may know of a job, and how long it ran."""
 _SUFFIXES: Final = (".swf", ".swf.gz", ".swf.xz", ".swf.zst", ".parquet")
 _TEXT: Final = 200
 """Characters of what an entry says of itself."""
+_MOST_S: Final = 10**10
+"""A start or a wait beyond this is none; as in SWF."""
 _PASSES: Final = 0.999
 """Of the passes of each case, this share keeps the budget of the class: a shared machine disturbs a few."""
 
@@ -110,6 +113,8 @@ class Suite:
         found = Workload(case.name, {**kept, "submit": part.submit - begin}, part.processors, part.provenance)
         if not len(found):
             raise InputError(path, 0, f"no job in the {case.days} days of the case {case.name}")
+        if len(np.unique(found["id"])) < len(found):
+            raise InputError(path, 0, f"{case.name}: jobs share a number, so they cannot be told apart")
         if case.sha256 and (found.digest(), len(found), found.processors) != (case.sha256, case.jobs, case.processors):
             raise InputError(
                 path, 0, f"its jobs are not those of the case {case.name}: another version of the log, or a changed"
@@ -120,18 +125,33 @@ class Suite:
 
 def read_suite(path: Path | None = None) -> Suite:
     """The frozen suite, or that of a file."""
-    if path is None:
-        text, source = resources.files("dovetail.studies").joinpath("bench.toml").read_text(encoding="utf-8"), ENTRY
-    else:
-        text, source = regular_file(path).read_text(encoding="utf-8"), str(path)
+    source = resources.files("dovetail.studies").joinpath("bench.toml") if path is None else regular_file(path)
     try:
-        given = tomllib.loads(text)
+        given = tomllib.loads(source.read_text(encoding="utf-8"))
         cases = tuple(Case(**one) for one in given.pop("case"))
-        budgets = {str(name): float(s) for name, s in given.pop("budgets").items()}
-        estimates = tuple(map(str, given.pop("estimates", ("limit", "runtime"))))
-        return Suite(cases=cases, budgets=budgets, estimates=estimates, beside=(path or Path()).parent, **given)
+        budgets = {name: float(s) for name, s in given.pop("budgets").items()}
+        estimates = tuple(given.pop("estimates", ("limit", "runtime")))
+        suite = Suite(cases=cases, budgets=budgets, estimates=estimates, beside=(path or Path()).parent, **given)
+        _check_suite(suite)
     except (tomllib.TOMLDecodeError, TypeError, KeyError, ValueError, AttributeError) as error:
-        raise InputError(source, 0, f"no suite: {printable(str(error), _TEXT)}") from error
+        raise InputError(str(source), 0, f"no suite: {printable(str(error), _TEXT)}") from error
+    return suite
+
+
+def _check_suite(suite: Suite) -> None:
+    """ValueError for the first thing that cannot be. Names of cases and estimates are parts of names of files."""
+    names = [suite.name, suite.baseline, *(one.log for one in suite.cases), *suite.budgets]
+    if not all(isinstance(one, str) and one for one in names):
+        raise ValueError("name, baseline, logs and budgets are texts")
+    parts = [*(one.name for one in suite.cases), *suite.estimates]
+    if not suite.cases or not suite.estimates or len({*parts}) < len(parts):
+        raise ValueError("it has cases and estimates, each by a name of its own")
+    for part in parts:
+        if not isinstance(part, str) or not re.fullmatch(r"\w[\w*+-]*", part):
+            raise ValueError(f"{part!r} is not the name of a case or an estimate")
+    for one in suite.cases:
+        if type(one.begins_d) is not int or type(one.days) is not int or not 0 <= one.begins_d < 10**5 > one.days > 0:
+            raise ValueError(f"{one.name}: begins_d and days are whole numbers of days")
 
 
 @dataclass(frozen=True)
@@ -162,18 +182,22 @@ def read_entry(path: Path, suite: Suite) -> Entry:
     for name, value in given.items():
         if name not in known:
             raise InputError(file, 0, unknown("field", name, known))
-        if not isinstance(value, float | int if name in ("p999_ms", "cpu_s") else str):
-            raise InputError(file, 0, f"{name} is not what it should be")
+        if known[name].type == "str" and not isinstance(value, str):
+            raise InputError(file, 0, f"{name} is not what it should be: a text")
+        if known[name].type == "float" and not (isinstance(value, float) and 0 <= value < _MOST_S):
+            raise InputError(file, 0, f"{name} is not what it should be: a number with a point, not below 0")
     for name in ("name", "program"):
         if not given.get(name, "").strip():
             raise InputError(file, 0, f"{name} is missing: every entry says it")
-    if given["name"] == BOUND:
+    if given["name"].strip() == BOUND:
         raise InputError(file, 0, f"{BOUND!r} is not the name of an entry")
     if given.get("budget", OPEN) not in (*suite.budgets, OPEN):
         raise InputError(file, 0, unknown("budget class", given["budget"], (*suite.budgets, OPEN)))
     if given.get("how", "declared") not in ("declared", "measured"):
         raise InputError(file, 0, "how is declared or measured")
-    told: dict[str, Any] = {name: printable(one, _TEXT) if isinstance(one, str) else one for name, one in given.items()}
+    told: dict[str, Any] = {
+        name: printable(one.strip(), _TEXT) if isinstance(one, str) else one for name, one in given.items()
+    }
     return Entry(**told)
 
 
@@ -203,9 +227,12 @@ class Score:
     p2sf_s: float = math.nan
 
 
-def judge(path: Path, suite: Suite, workloads: Mapping[str, Workload]) -> Iterator[Score]:
-    """All schedules of an entry; one that is missing or wrong is refused, not the others."""
+def judge(path: Path, suite: Suite, workloads: Mapping[str, Workload], *, ours: bool = False) -> Iterator[Score]:
+    """All schedules of an entry; one that is missing or wrong is refused, not the others. `ours`: it is believed that
+    its passes were timed."""
     entry = read_entry(path, suite)
+    if not ours:
+        entry = replace(entry, how="declared", p999_ms=math.nan, cpu_s=math.nan)
     for case in suite.cases:
         for estimate in suite.estimates:
             workload = workloads[case.name]
@@ -252,6 +279,7 @@ def read_starts(path: Path, workload: Workload) -> Ints:
             why = next(iter(given.set_aside.counts()))
             raise InputError(path, int(given.set_aside.line[0]), f"a line that is no job: {why}")
         ids, start = given["id"], given.get("wait")
+        _need_whole_waits(path)
     wanted = workload["id"]
     order = np.argsort(ids, kind="stable")
     if len(ids) != len(wanted) or (ids[order] != np.sort(wanted)).any():
@@ -266,18 +294,33 @@ def read_starts(path: Path, workload: Workload) -> Ints:
     return np.where(found >= 0, workload.submit + found, -1)
 
 
+def _need_whole_waits(path: Path) -> None:
+    """SWF may have parts of seconds, and the reader rounds them; a schedule has none."""
+    with path.open("rb") as raw:
+        for line in b"".join(unpacked(raw, str(path))).splitlines():
+            if not line.lstrip().startswith(b";") and b"." in line and b"." in line.split()[2]:
+                wait = printable(line.split()[2].decode("ascii", "replace"), 40)
+                raise InputError(path, 0, f"a wait of {wait}: times are whole seconds")
+
+
 def _of_parquet(path: Path, workload: Workload) -> tuple[Ints, Ints]:
     import polars as pl
 
     try:
-        frame = pl.read_parquet(regular_file(path))
-        if "id" not in frame.columns or not {"start", "wait"} & set(frame.columns):
+        schema = pl.read_parquet_schema(regular_file(path))
+        named = "start" if "start" in schema else "wait"
+        if "id" not in schema or named not in schema:
             raise InputError(path, 0, "it has no columns id, and start or wait")
-        named = "start" if "start" in frame.columns else "wait"
-        numbers = frame.select(pl.col("id", named).cast(pl.Int64, strict=True).fill_null(-1)).unique("id", keep="none")
+        for name in ("id", named):
+            if not schema[name].is_integer():
+                raise InputError(path, 0, f"{name} is {schema[name]}: it must be whole numbers")
+        frame = pl.read_parquet(path, columns=["id", named])
+        numbers = frame.with_columns(pl.col("id", named).cast(pl.Int64, strict=True).fill_null(-1))
     except polars_failures() as error:
         raise InputError(path, 0, f"no schedule: {printable(str(error), _TEXT)}") from error
     ids, values = (np.asarray(numbers[name].to_numpy(), np.int64) for name in ("id", named))
+    if len(values) and int(values.max()) >= _MOST_S:
+        raise InputError(path, 0, f"{named} of {int(values.max()):,}: a schedule ends before {_MOST_S:,} s")
     if named == "wait":
         submit = dict(zip(workload["id"].tolist(), workload.submit.tolist(), strict=True))
         pairs = zip(ids.tolist(), values.tolist(), strict=True)
@@ -294,6 +337,8 @@ def enter(
     from dovetail.policies.registry import policy
 
     chosen, slow, took = policy(name), 0.0, 0.0
+    if chosen.clairvoyant:
+        raise SettingError(f"{name} knows what comes, which no entry does")
     folder(where)
     for case in suite.cases:
         for estimate in suite.estimates:
@@ -337,9 +382,15 @@ def read_scores(path: Path) -> pl.DataFrame:
     if not path.exists():
         return pl.DataFrame(schema=kinds)
     try:
-        return pl.read_csv(regular_file(path), schema=kinds).with_columns(pl.col(pl.String).fill_null(""))
+        found = pl.read_csv(regular_file(path), schema=kinds).with_columns(pl.col(pl.String).fill_null(""))
     except polars_failures() as error:
         raise InputError(path, 0, f"no table of scores: {printable(str(error), _TEXT)}") from error
+    found = found.with_columns(pl.col(pl.String).map_elements(lambda text: printable(text, 400), pl.String))
+    if bool(found.select((~pl.col(METRICS).is_finite() | (pl.col(METRICS) < 0)).any()).transpose()["column_0"].any()):
+        raise InputError(path, 0, "no table of scores: a metric is below 0, or no number")
+    if found.select(_KEY).is_duplicated().any():
+        raise InputError(path, 0, "no table of scores: an entry has two lines for one case and estimate")
+    return found
 
 
 def with_scores(known: pl.DataFrame, new: Iterable[Score]) -> pl.DataFrame:
@@ -349,8 +400,8 @@ def with_scores(known: pl.DataFrame, new: Iterable[Score]) -> pl.DataFrame:
     rows = pl.DataFrame([asdict(one) for one in new], schema=known.schema).with_columns(
         pl.col(pl.Float64).fill_nan(None)
     )
-    stays = known.filter(~pl.col("entry").is_in(rows["entry"].unique().implode()))
-    return pl.concat([stays, rows]).sort("entry", maintain_order=True)
+    stays = known.join(rows, on=("suite", "entry"), how="anti")
+    return pl.concat([stays, rows]).sort("suite", "entry", maintain_order=True)
 
 
 def write_scores(scores: pl.DataFrame, path: Path) -> None:
@@ -380,6 +431,11 @@ def lines(scores: pl.DataFrame, suite: Suite, estimate: str, *, held_out: bool) 
         if row["estimate"] == estimate and row["case"] in wanted and row["suite"] == suite.name:
             found.setdefault(row["entry"], {})[row["case"]] = row
     base = found.get(suite.baseline, {})
+    if lacks := [case for case in wanted if base.get(case, {}).get("verdict") != VALID]:
+        raise SettingError(
+            f"no valid schedule of the baseline {suite.baseline} for {lacks[0]}, {estimate}, in suite {suite.name}:"
+            f" dovetail bench enter {suite.baseline}, then judge it"
+        )
     made = []
     for entry, rows in found.items():
         one = next(iter(rows.values()))
