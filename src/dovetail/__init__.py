@@ -43,18 +43,20 @@ if TYPE_CHECKING:
     from dovetail.policies.base import Policy
     from dovetail.policies.planner import Planner
     from dovetail.predict.base import Predictor
+    from dovetail.studies.environment import Environment
     from dovetail.studies.store import Store
 
 __all__ = [
-    "Cluster", "DovetailError", "Plan", "Planner", "Policy", "Predictor", "Schedule", "Site", "State", "Store",
-    "Workload", "__version__", "check", "compare", "fetch", "generate", "optimize", "plot", "policy", "predictor",
-    "prepare", "read", "replay", "report", "study", "summarize", "write",
+    "Cluster", "DovetailError", "Environment", "Plan", "Planner", "Policy", "Predictor", "Schedule", "Site", "State",
+    "Store", "Workload", "__version__", "check", "compare", "fetch", "generate", "optimize", "plot", "policy",
+    "predictor", "prepare", "read", "replay", "report", "study", "summarize", "write",
 ]  # fmt: skip
 
 _ROOMS: Final = {
-    "Cluster": "model.cluster", "DovetailError": "errors", "Plan": "model.plan", "Planner": "policies.planner",
-    "Policy": "policies.base", "Predictor": "predict.base", "Schedule": "model.schedule", "Site": "energy.site",
-    "State": "model.state", "Store": "studies.store", "Workload": "model.workload",
+    "Cluster": "model.cluster", "DovetailError": "errors", "Environment": "studies.environment", "Plan": "model.plan",
+    "Planner": "policies.planner", "Policy": "policies.base", "Predictor": "predict.base",
+    "Schedule": "model.schedule", "Site": "energy.site", "State": "model.state", "Store": "studies.store",
+    "Workload": "model.workload",
 }  # fmt: skip
 """Where the classes are; functions are in `api`."""
 

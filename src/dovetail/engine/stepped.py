@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Final
@@ -69,6 +69,8 @@ class Stepper:
     """When each job that was lost came first."""
     _asked_last: bool = False
     """The last moment had a pass."""
+    _over: bool = False
+    """Nothing is left to happen."""
     _wakes: int = 0
     """Moments in a row with an idle machine and no job to come."""
     _standing: Plan = field(default_factory=Plan)
@@ -98,16 +100,29 @@ class Stepper:
         heapq.heapify(self._coming)
 
     def advance(self, until: int | None = None) -> bool:
-        """Go on up to and including `until`. Returns True when nothing is left to happen."""
+        """Go on up to and including `until`, asking the policy. Returns True when nothing is left to happen."""
+        moments = self.moments(until)
+        state = next(moments, None)
+        while state is not None:
+            plan = self._decided(state)
+            try:
+                state = moments.send(plan)
+            except StopIteration:
+                state = None
+        return self._over
+
+    def moments(self, until: int | None = None) -> Generator[State, Plan, None]:
+        """Each state in which a plan is asked for; it is sent back, and carried out."""
         while True:
             now = self._next()
+            self._over = now is None
             if now is None:
-                return True
+                return
             if self._failures and self._failures[-1].begin <= min(now, now if until is None else until):
                 self._fail(self._failures[-1].begin)
                 continue
             if until is not None and now > until:
-                return False
+                return
             self.now = now
             self._leave()
             ended, arrived = self._end_jobs(), self._arrivals()
@@ -116,7 +131,8 @@ class Stepper:
             self._arrived += arrived
             self._asked_last = not self.every_s or (now % self.every_s == 0 and bool(self._waiting))
             if self._asked_last:
-                self._pass()
+                plan = yield self._seen()
+                self._carry_out(plan)
 
     def _next(self) -> int | None:
         if self.clock is not None and self._asked_last and (self._ended or self._arrived):
@@ -210,6 +226,11 @@ class Stepper:
         return self._nodes.cores(job) if self._nodes is not None else int(self.workload.size[job])
 
     @property
+    def coming(self) -> int:
+        """How many jobs are still to come, as far as it is known."""
+        return len(self._coming)
+
+    @property
     def placement(self) -> Placement | None:
         """Where each job ran, if nodes are known."""
         return self._nodes.placement if self._nodes is not None else None
@@ -257,7 +278,8 @@ class Stepper:
                     self.estimate[job] = outlived(learner, runtime, job, ran)
                     self._corrected.append(job)
 
-    def _pass(self) -> None:
+    def _seen(self) -> State:
+        """What is to be seen in this pass."""
         ended, arrived, self._ended, self._arrived = self._ended, self._arrived, [], []
         corrected, self._corrected = sorted(self._corrected), []
         gone, self._gone = sorted(set(self._gone)), []
@@ -267,7 +289,7 @@ class Stepper:
         if self.policy.clairvoyant:  # jobs arrive in their order, so those to come are the last rows
             submit = np.where(self.arrive >= 0, self.arrive, self.workload.submit)
             future = np.arange(self.started + len(self._waiting), len(self.workload))
-        state = State(
+        return State(
             now=self.now, processors=self.cluster.processors, free=self._free,
             waiting=np.array(self._waiting, np.int64), running=np.array(sorted(self._running), np.int64),
             arrived=np.array(arrived, np.int64), ended=np.array(ended, np.int64),
@@ -277,6 +299,9 @@ class Stepper:
             lost=np.array(gone, np.int64), left=np.array(left, np.int64), columns=self._told,
             deadline_s=read_only(self._deadline_s), turn=self._turn(), **self._counted, **self._on_nodes(ended),
         )  # fmt: skip
+
+    def _decided(self, state: State) -> Plan:
+        """What the policy answers; where decisions take time, that has passed."""
         began = self.clock() if self.clock is not None else 0
         with of_user(f"{self.policy.name}.decide"):
             plan = self.policy.decide(state)
@@ -289,7 +314,7 @@ class Stepper:
                 plan = replace(plan, wake=self.now + 1)
         if self.see is not None:
             self.see(state, plan)
-        self._carry_out(plan)
+        return plan
 
     def _turn(self) -> Floats:
         """Whose turn it is, if the policy wants to know."""
