@@ -1,4 +1,4 @@
-"""The same study through a real Dask cluster and a real Slurm: the same store."""
+"""The same study through a real Dask cluster, a real Slurm and a real Parsl: the same store."""
 
 from __future__ import annotations
 
@@ -69,6 +69,45 @@ def test_dask_with_a_worker_killed_on_the_way(tmp_path: Path, undisturbed: str) 
     assert result["failed"] == {}, error
     assert result["ran"] == result["cells"]
     assert result["sha256"] == store.digest() == undisturbed
+
+
+@pytest.mark.slow
+def test_parsl(tmp_path: Path, undisturbed: str) -> None:
+    """By the configuration of a file, which says where its workers run; without one the same on this machine."""
+    path, store = written(tmp_path), Store(tmp_path / "study.store")
+    (tmp_path / "mine.py").write_text(PARSL.format(folder=str(tmp_path / "runs")))
+    command = [str(DOVETAIL), "study", "run", str(path), "--json", "--on", f"parsl:{tmp_path / 'mine.py'}:CONFIG"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["failed"] == {}
+    assert result["ran"] == result["cells"]
+    assert result["sha256"] == store.digest() == undisturbed
+    here = engine("parsl", 1, tmp_path)
+    with here.open() as executor:
+        assert executor.submit(pow, 2, 10).result(timeout=120) == 1024
+
+
+PARSL = """from parsl.config import Config
+from parsl.executors import HighThroughputExecutor
+from parsl.providers import LocalProvider
+provider = LocalProvider(init_blocks=1, max_blocks=1)
+executor = HighThroughputExecutor("here", provider, max_workers_per_node=2, address="127.0.0.1")
+CONFIG = Config([executor], run_dir={folder!r}, initialize_logging=False)
+OTHER = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("mine.py", "write parsl:FILE.py:NAME"), ("mine.py:OTHER", "is int, not a parsl.Config")]
+)
+def test_what_is_no_configuration_of_parsl_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(PARSL.format(folder="runs"))
+    with pytest.raises(SettingError, match=told), engine(f"parsl:{name}", 1, tmp_path).open():
+        pass
 
 
 def wait_for_workers(address: str, count: int) -> None:

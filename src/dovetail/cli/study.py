@@ -29,7 +29,8 @@ Where = Annotated[
     Path | None, typer.Option("--store", metavar="FOLDER", help="Where runs are kept; default: beside the study.")
 ]
 On = Annotated[
-    str, typer.Option("--on", metavar="ENGINE", help="local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h.")
+    str,
+    typer.Option("--on", metavar="ENGINE", help="local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h, parsl."),
 ]
 Workers = Annotated[
     int | None, typer.Option(min=1, max=100_000, help="Processes at once; default: this machine's cores, Slurm 8.")

@@ -1,4 +1,4 @@
-"""Where a study runs: a pool on this machine, a Dask cluster, or Slurm. Each is a `concurrent.futures` executor."""
+"""Where a study runs: a pool on this machine, Dask, Slurm or Parsl. Each is a `concurrent.futures` executor."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dovetail.errors import DovetailError, SettingError
+from dovetail.names import in_file, load
 from dovetail.process import cores
 from dovetail.units import parse_duration
 
@@ -43,7 +44,8 @@ class Engine:
 
 
 def engine(on: str, workers: int | None, store: Path) -> Engine:
-    """The engine that `--on` names: local, dask://HOST:PORT, slurm or slurm:partition=...,time=..."""
+    """The engine that `--on` names: local, dask://HOST:PORT, slurm or slurm:partition=...,time=..., parsl or
+    parsl:FILE.py:CONFIG"""
     if on == "local":
         count = workers or cores()
         return Engine(lambda: _local(count), count, 0.5, 2 * count)
@@ -53,7 +55,10 @@ def engine(on: str, workers: int | None, store: Path) -> Engine:
     if on == "slurm" or on.startswith("slurm:"):
         count, settings = workers or 8, _slurm_settings(on.partition(":")[2])
         return Engine(lambda: _slurm(count, settings, store), count, 30.0, 10**9, few=True)
-    raise SettingError(f"--on {on!r}: choose local, dask://HOST:PORT, slurm, or slurm:partition=NAME,time=2h")
+    if on == "parsl" or on.startswith("parsl:"):
+        count = workers or cores()
+        return Engine(lambda: _parsl(on.partition(":")[2], count, store), count, 1.0, 10**9)
+    raise SettingError(f"--on {on!r}: choose local, dask://HOST:PORT, slurm, slurm:partition=NAME,time=2h, or parsl")
 
 
 @contextmanager
@@ -108,6 +113,31 @@ def _dask(address: str, store: Path) -> Iterator[Executor]:
 
 def _sees(store: str) -> bool:
     return Path(store, "study.json").exists()
+
+
+@contextmanager
+def _parsl(config: str, workers: int, store: Path) -> Iterator[Executor]:
+    """Parsl's own executor interface: by the configuration in a user's file, else processes on this machine."""
+    try:
+        from parsl.concurrent import ParslPoolExecutor
+        from parsl.config import Config
+        from parsl.executors import HighThroughputExecutor
+        from parsl.providers import LocalProvider
+    except ImportError as error:
+        raise ExecutorError("--on parsl needs the package `parsl`: pip install parsl") from error
+    if config:
+        found = in_file(config)
+        if found is None:
+            raise SettingError(f"--on parsl:{config}: write parsl:FILE.py:NAME, a parsl.Config in a file of yours")
+        made = load(*found)
+        if not isinstance(made, Config):
+            raise SettingError(f"--on parsl:{config}: {found[1]} is {type(made).__name__}, not a parsl.Config")
+    else:
+        here = LocalProvider(init_blocks=1, max_blocks=1)  # type: ignore[no-untyped-call]
+        processes = HighThroughputExecutor("dovetail", here, max_workers_per_node=workers, address="127.0.0.1")
+        made = Config([processes], run_dir=str(store / "parsl"), retries=RETRIES, initialize_logging=False)
+    with ParslPoolExecutor(config=made) as executor:
+        yield executor
 
 
 def _slurm_settings(text: str) -> dict[str, Any]:
