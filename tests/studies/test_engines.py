@@ -73,7 +73,7 @@ def test_dask_with_a_worker_killed_on_the_way(tmp_path: Path, undisturbed: str) 
 
 @pytest.mark.slow
 def test_parsl(tmp_path: Path, undisturbed: str) -> None:
-    """By the configuration of a file, which says where its workers run; without one the same on this machine."""
+    """By the configuration of a file, which says where its workers run."""
     path, store = written(tmp_path), Store(tmp_path / "study.store")
     (tmp_path / "mine.py").write_text(PARSL.format(folder=str(tmp_path / "runs")))
     command = [str(DOVETAIL), "study", "run", str(path), "--json", "--on", f"parsl:{tmp_path / 'mine.py'}:CONFIG"]
@@ -83,9 +83,6 @@ def test_parsl(tmp_path: Path, undisturbed: str) -> None:
     assert result["failed"] == {}
     assert result["ran"] == result["cells"]
     assert result["sha256"] == store.digest() == undisturbed
-    here = engine("parsl", 1, tmp_path)
-    with here.open() as executor:
-        assert executor.submit(pow, 2, 10).result(timeout=120) == 1024
 
 
 PARSL = """from parsl.config import Config

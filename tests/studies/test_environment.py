@@ -135,8 +135,8 @@ def test_settings_are_checked(log: Workload, settings: dict[str, Any], told: str
 
 @pytest.mark.slow
 def test_the_example_learns() -> None:
-    """Two rounds are enough to be better than EASY and than chance, on episodes that it was not trained on."""
-    env = dt.Environment(dt.generate(20_000, 128, load=0.85, seed=1), jobs=128, action="order", metric="bsld")
-    weights = trained(env, 2, drawn=8, kept=2)
+    """A round is enough to be better than EASY and than chance, on episodes that it was not trained on."""
+    env = dt.Environment(dt.generate(20_000, 128, load=0.85, seed=1), jobs=96, action="order", metric="bsld")
+    weights = trained(env, 1, drawn=8, kept=2)
     learned, chance = (float(np.mean([episode(env, one, seed) for seed in range(12)])) for one in (weights, None))
     assert learned > max(chance, 0.0)
