@@ -96,7 +96,7 @@ OTHER = 3
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("mine.py", "write parsl:FILE.py:NAME"), ("mine.py:OTHER", "is int, not a parsl.Config")]
+    ("name", "told"), [("mine.py", "write parsl:file.py:NAME"), ("mine.py:OTHER", "is int, not a parsl.Config")]
 )
 def test_what_is_no_configuration_of_parsl_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, told: str

@@ -435,7 +435,7 @@ class _Reading:
             return np.full(len(self.frame), -1)
         given, column = self.frame[self.columns[name]], self.columns[name]
         if isinstance(given.dtype, pl.Duration):
-            return np.asarray(given.dt.total_seconds().fill_null(-1).to_numpy(), np.int64)
+            return np.maximum(np.asarray(given.dt.total_seconds().fill_null(-1).to_numpy(), np.int64), -1)
         texts = self._texts(name)
         texts = texts.set(texts.str.to_lowercase().is_in(list(_NO_LIMIT)), "")
         suffix = _UNIT.search(column)

@@ -4,7 +4,7 @@ An episode is a stretch of a workload, drawn anew at each reset, on a machine th
 policy sees, as arrays; times are on a logarithmic scale from 1 s to 30 days, sizes and room are shares of the machine.
 With `action="job"` it names the next job to start in this moment, or lets time pass; with `action="order"` it gives
 each job of the window a number, and the moment is decided by EASY backfilling with the highest first. The reward comes
-at the end: by how much the metric is below that of a baseline on the same jobs, as a share of it.
+at the end: by how much the metric is better than that of a baseline on the same jobs, as a share of it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _RUNNING: Final = 32
 
 class Environment(gymnasium.Env[Seen, Any]):
     """`workload`: a log, or any jobs on a counted number of processors. `jobs`: of an episode. `window`: how many
-    waiting jobs the agent sees, the first of the queue. `metric`: any key of `summarize` whose less is better."""
+    waiting jobs the agent sees, the first of the queue. `metric`: any key of `summarize`."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - as Gymnasium has it
 
@@ -66,10 +66,9 @@ class Environment(gymnasium.Env[Seen, Any]):
         known = summarize(replay(workload.take(np.arange(len(workload)) < 1, "one job"), baseline, estimate=estimate))
         if metric not in known:
             raise SettingError(unknown("metric", metric, known))
-        if metric_of(metric).more_is_better:
-            raise SettingError(f"metric={metric}: more of it is better; choose one of which less is")
         self.workload, self.jobs, self.window, self.by_order = workload, jobs, window, action == "order"
         self.metric, self.baseline, self.estimate = metric, policy(baseline), estimate
+        self._sign = 1 if metric_of(metric).more_is_better else -1
         observation: Any = spaces.Dict({
             "waiting": spaces.Box(0, 1, (window, 4), np.float32),
             "running": spaces.Box(0, 1, (_RUNNING, 2), np.float32),
@@ -106,7 +105,7 @@ class Environment(gymnasium.Env[Seen, Any]):
         if self.by_order:
             self._scores = np.asarray(action, np.float64)
             over = self._next(self.stepper.policy.decide(self._state))
-        elif int(action) < len(self._shown) and self._fits[int(action)]:
+        elif 0 <= int(action) < len(self._shown) and self._fits[int(action)]:
             self._starts.append(int(self._shown[int(action)]))
             self._look()
             if not self._fits.any():
@@ -181,7 +180,7 @@ class Environment(gymnasium.Env[Seen, Any]):
         )  # fmt: skip
         base = summarize(replay(self.part, self.baseline, estimate=self.estimate))[self.metric]
         own = summarize(self.schedule)[self.metric]
-        return (base - own) / base if base else -own
+        return self._sign * ((own - base) / base if base else own)
 
 
 def _scaled(seconds: Ints) -> npt.NDArray[np.float64]:

@@ -45,7 +45,7 @@ class Engine:
 
 def engine(on: str, workers: int | None, store: Path) -> Engine:
     """The engine that `--on` names: local, dask://HOST:PORT, slurm or slurm:partition=...,time=..., parsl or
-    parsl:FILE.py:CONFIG"""
+    parsl:file.py:CONFIG"""
     if on == "local":
         count = workers or cores()
         return Engine(lambda: _local(count), count, 0.5, 2 * count)
@@ -128,7 +128,7 @@ def _parsl(config: str, workers: int, store: Path) -> Iterator[Executor]:
     if config:
         found = in_file(config)
         if found is None:
-            raise SettingError(f"--on parsl:{config}: write parsl:FILE.py:NAME, a parsl.Config in a file of yours")
+            raise SettingError(f"--on parsl:{config}: write parsl:file.py:NAME, a parsl.Config in a file of yours")
         made = load(*found)
         if not isinstance(made, Config):
             raise SettingError(f"--on parsl:{config}: {found[1]} is {type(made).__name__}, not a parsl.Config")
