@@ -184,20 +184,21 @@ def _cells(line: Line) -> Iterator[str]:
 
 
 def _budget(line: Line) -> str:
-    return f"{line.budget}, {line.how}" if line.budget else ""
+    return f"{line.budget}, declared" if line.how == "declared" else line.budget
 
 
 def _markdown(title: str, found: list[Line]) -> Iterator[str]:
-    yield from (f"**{title}**", "", "| entry | budget of a pass | " + " | ".join(_HEADS.values()) + " |")
+    yield from (f"**{title}**", "", "| entry | a pass | " + " | ".join(_HEADS.values()) + " |")
     yield "|---|---|" + "---:|" * len(_HEADS)
-    for line in found:
-        told = [line.problem, *[""] * (len(_HEADS) - 1)] if line.problem else list(_cells(line))
-        yield f"| {_plain(line.entry)} | {_plain(_budget(line))} | {' | '.join(map(_plain, told))} |"
+    for line in (one for one in found if not one.problem):
+        yield f"| {_plain(line.entry)} | {_plain(_budget(line))} | {' | '.join(_cells(line))} |"
     yield ""
+    for line in (one for one in found if one.problem):
+        yield from (f"Without numbers: {_plain(line.entry)}. {_plain(line.problem)}", "")
 
 
 _HEADS: Mapping[str, str] = {
-    "mean_wait_s": "mean wait", "wait_p95_s": "95 % waited up to", "max_wait_s": "longest wait", "bsld": "BSLD",
+    "mean_wait_s": "mean wait", "wait_p95_s": "95 % wait", "max_wait_s": "longest wait", "bsld": "BSLD",
     "awf_s": "AWF", "p2sf_s": "P2SF",
 }  # fmt: skip
 
