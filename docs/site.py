@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "reproductions", "src")
-SCRIPT = ROOT / "docs" / "iframe-worker.js"
+BESIDE = {ROOT / "docs" / "iframe-worker.js", ROOT / "docs" / "site.css"}
+"""Files that pages need and do not link to."""
 FENCE = re.compile(r"^(```\w+) .*$", re.MULTILINE)
 """The opening of a block with marks for the tests, which are not for readers."""
 LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
@@ -37,7 +38,7 @@ def linked(page: Path) -> set[Path]:
 
 def gather(folder: Path) -> None:
     """Copy the pages and all that they link to. A link to a folder leads nowhere in a site: it becomes plain text."""
-    for path in sorted({SCRIPT, *pages(), *(target for page in pages() for target in linked(page))}):
+    for path in sorted({*BESIDE, *pages(), *(target for page in pages() for target in linked(page))}):
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         if path.suffix != ".md":
