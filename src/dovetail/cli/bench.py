@@ -128,7 +128,7 @@ def judge_command(
     found = [score for path in entries for score in judge(path, suite, workloads, ours=ours)]
     for score in found:
         if as_json:
-            prepare.print_json({key: None if value != value else value for key, value in asdict(score).items()})
+            prepare.print_json(asdict(score))
         elif score.verdict != VALID:
             screen.tell(f"{score.entry}, {score.case}, {score.estimate}: {score.verdict}")
     if known is not None and scores is not None:
@@ -165,8 +165,7 @@ def table_command(
             found = lines(table, suite, estimate, held_out=held_out)
             if as_json:
                 for line in found:
-                    values = {key: None if math.isnan(value) else value for key, value in line.values.items()}
-                    prepare.print_json({**asdict(line), "values": values, "estimate": estimate, "held_out": held_out})
+                    prepare.print_json({**asdict(line), "estimate": estimate, "held_out": held_out})
                 continue
             title = f"{'Held out' if held_out else 'Tried on'}: {', '.join(cases)}. Estimate: {estimate}."
             if markdown:

@@ -223,9 +223,9 @@ def import_command(
         import_history(table, out, nodes or size, tz, anonymous, key, as_json, MEMORY_MB)
         return
     workload, told = read_any(table, named, tz=tz, processors=size, more=more)
-    if told.published and not as_json:
-        screen.tell(f"By its columns this is {told.published}.")
     if not as_json:
+        if told.published:
+            screen.tell(f"By its columns this is {told.published}.")
         screen.tell("understood")
         screen.facts((f"  {name}", printable(column, 60)) for name, column in told.columns.items())
     rows = [("guessed", text) for text in told.guesses] + [("not known", text) for text in told.missing]

@@ -78,6 +78,11 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     return _parsed(text, path)
 
 
+def as_toml(value: Any) -> str:
+    """A text, a number or a list of them, as TOML writes it."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
 def _built_in() -> dict[str, str]:
     """The text of each cluster that comes with Dovetail, by name."""
     folder = resources.files("dovetail.io").joinpath("clusters")

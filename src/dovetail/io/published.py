@@ -6,15 +6,14 @@ read here. docs/catalog.md says where each comes from.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import polars as pl
-
-WITHOUT_NAMES: Final = "CERIT's soft wall times"
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Published:
     """Fields in minutes; all other times are in seconds."""
     also: tuple[str, ...] = ()
     """Further columns by which it is known."""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     """What a reader should know."""
 
 
@@ -100,7 +99,7 @@ PUBLISHED: Final = (
         notes=("its times name no zone: --tz says which", "a job's size is what it asked for"),
     ),
     Published(
-        WITHOUT_NAMES,
+        "CERIT's soft wall times",
         {
             "id": "jobID", "submit": "arrival", "wait": "wait", "runtime": "runtime", "size": "CPUs", "user": "user",
             "queue": "queue", "limit": "walltime", "soft": "softwall",
@@ -124,8 +123,10 @@ def without_names(data: bytes) -> pl.DataFrame | None:
     another."""
     import polars as pl
 
-    lines = [line for line in data.splitlines() if line.strip() and not line.lstrip().startswith((b";", b"#"))]
-    if not lines or not all(_ROW.fullmatch(line) for line in lines):
-        return None
-    rows = [line.decode("utf-8", "replace").split() for line in lines]
-    return pl.DataFrame(rows, schema=dict.fromkeys(CERIT, pl.String), orient="row")
+    rows = []
+    for line in io.BytesIO(data):  # most tables are another by their first line
+        if line.strip() and not line.lstrip().startswith((b";", b"#")):
+            if not _ROW.fullmatch(line):
+                return None
+            rows.append(line.decode("utf-8", "replace").split())
+    return pl.DataFrame(rows, schema=dict.fromkeys(CERIT, pl.String), orient="row") if rows else None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import resources
@@ -24,6 +23,7 @@ from dovetail.arrays import Ints
 from dovetail.errors import InputError, SettingError
 from dovetail.files import beside, folder
 from dovetail.io.archive import fetch, find
+from dovetail.io.clusters import as_toml, read_toml
 from dovetail.io.read import read_workload
 from dovetail.io.schedules import write_schedule_swf
 from dovetail.io.streams import polars_failures, regular_file, unpacked
@@ -85,18 +85,12 @@ class Suite:
 
     name: str
     cases: tuple[Case, ...]
+    budgets: Mapping[str, float]
+    """Seconds that a pass may take, by class."""
     estimates: tuple[str, ...] = ("limit", "runtime")
     baseline: str = "easy"
-    budgets: Mapping[str, float] = None  # type: ignore[assignment]
-    """Seconds that a pass may take, by class."""
     beside: Path = Path()
     """Where logs that are files lie."""
-
-    def case(self, name: str) -> Case:
-        found = next((one for one in self.cases if one.name == name), None)
-        if found is None:
-            raise SettingError(unknown("case", name, [one.name for one in self.cases]))
-        return found
 
     def workload(self, case: Case, logs: Path | None = None) -> Workload:
         """The jobs of a case, just those that were frozen. `logs`: where its log may lie; else it is fetched."""
@@ -125,16 +119,16 @@ class Suite:
 
 def read_suite(path: Path | None = None) -> Suite:
     """The frozen suite, or that of a file."""
-    source = resources.files("dovetail.studies").joinpath("bench.toml") if path is None else regular_file(path)
+    source = Path(str(resources.files("dovetail.studies") / "bench.toml")) if path is None else regular_file(path)
     try:
-        given = tomllib.loads(source.read_text(encoding="utf-8"))
+        given = read_toml(source, "a suite")
         cases = tuple(Case(**one) for one in given.pop("case"))
         budgets = {name: float(s) for name, s in given.pop("budgets").items()}
         estimates = tuple(given.pop("estimates", ("limit", "runtime")))
         suite = Suite(cases=cases, budgets=budgets, estimates=estimates, beside=(path or Path()).parent, **given)
         _check_suite(suite)
-    except (tomllib.TOMLDecodeError, TypeError, KeyError, ValueError, AttributeError) as error:
-        raise InputError(str(source), 0, f"no suite: {printable(str(error), _TEXT)}") from error
+    except (InputError, TypeError, KeyError, ValueError, AttributeError) as error:
+        raise InputError(source, 0, f"no suite: {printable(str(error), _TEXT)}") from error
     return suite
 
 
@@ -175,9 +169,9 @@ def read_entry(path: Path, suite: Suite) -> Entry:
     """What an entry says of itself. InputError where it is not as it should be."""
     file = regular_file(path / ENTRY)
     try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(file, 0, f"no TOML: {printable(str(error), _TEXT)}") from error
+        given = read_toml(file, "an entry")
+    except InputError as error:
+        raise InputError(file, error.line, f"no TOML: {error.rule}") from error
     known = {one.name: one for one in fields(Entry)}
     for name, value in given.items():
         if name not in known:
@@ -272,13 +266,13 @@ def _schedule_file(path: Path, stem: str) -> Path:
 def read_starts(path: Path, workload: Workload) -> Ints:
     """The start of each job of a workload, from a schedule that lists the same jobs by id, in any order."""
     if path.suffix == ".parquet":
-        ids, start = _of_parquet(path, workload)
+        ids, times, named = _of_parquet(path)
     else:
         given = read_workload(path)
         if len(given.set_aside):
             why = next(iter(given.set_aside.counts()))
             raise InputError(path, int(given.set_aside.line[0]), f"a line that is no job: {why}")
-        ids, start = given["id"], given.get("wait")
+        ids, times, named = given["id"], given.get("wait"), "wait"
         _need_whole_waits(path)
     wanted = workload["id"]
     order = np.argsort(ids, kind="stable")
@@ -287,11 +281,9 @@ def read_starts(path: Path, workload: Workload) -> Ints:
         told = [f"{len(missing):,} are missing (first: {missing[0]})"] if len(missing) else []
         told += [f"{len(strange):,} are not of this case (first: {strange[0]})"] if len(strange) else []
         raise InputError(path, 0, f"not the jobs of the case: {', '.join(told) or 'one is there twice'}")
-    place = np.searchsorted(ids[order], wanted)
-    found = start[order][place]
-    if path.suffix == ".parquet":
-        return np.where(found >= 0, found, -1)
-    return np.where(found >= 0, workload.submit + found, -1)
+    found = times[order][np.searchsorted(ids[order], wanted)]
+    since = workload.submit if named == "wait" else 0
+    return np.where(found >= 0, found + since, -1)
 
 
 def _need_whole_waits(path: Path) -> None:
@@ -303,7 +295,8 @@ def _need_whole_waits(path: Path) -> None:
                 raise InputError(path, 0, f"a wait of {wait}: times are whole seconds")
 
 
-def _of_parquet(path: Path, workload: Workload) -> tuple[Ints, Ints]:
+def _of_parquet(path: Path) -> tuple[Ints, Ints, str]:
+    """Numbers of jobs, their starts or waits, and which of the two."""
     import polars as pl
 
     try:
@@ -321,11 +314,7 @@ def _of_parquet(path: Path, workload: Workload) -> tuple[Ints, Ints]:
     ids, values = (np.asarray(numbers[name].to_numpy(), np.int64) for name in ("id", named))
     if len(values) and int(values.max()) >= _MOST_S:
         raise InputError(path, 0, f"{named} of {int(values.max()):,}: a schedule ends before {_MOST_S:,} s")
-    if named == "wait":
-        submit = dict(zip(workload["id"].tolist(), workload.submit.tolist(), strict=True))
-        pairs = zip(ids.tolist(), values.tolist(), strict=True)
-        values = np.array([submit.get(one, 0) + wait if wait >= 0 else -1 for one, wait in pairs], np.int64)
-    return ids, values
+    return ids, values, named
 
 
 def enter(
@@ -350,14 +339,10 @@ def enter(
             write_schedule_swf(schedule, where / f"{case.name}.{estimate}.swf.gz")
     budget = next((known for known, most in suite.budgets.items() if slow <= most), OPEN)
     made = Entry(name, f"dovetail {__version__}", "dovetail", budget, "measured", round(slow * 1000, 3), round(took, 1))
-    lines = [f"{key} = {_toml(value)}\n" for key, value in asdict(made).items()]
+    lines = [f"{key} = {as_toml(value)}\n" for key, value in asdict(made).items()]
     with beside(where / ENTRY) as new:
         new.write_text("".join(lines), encoding="utf-8")
     return made
-
-
-def _toml(value: str | float) -> str:
-    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"' if isinstance(value, str) else repr(value)
 
 
 def bounds(suite: Suite, workloads: Mapping[str, Workload]) -> Iterator[Score]:
@@ -452,8 +437,8 @@ def _first(line: Line) -> float:
 
 
 def _ratio(rows: Mapping[str, Any], base: Mapping[str, Any], cases: Sequence[str], key: str) -> float:
-    """nan where a value or the baseline's is not known, or the baseline's is 0."""
-    pairs = [(rows[case][key], base.get(case, {}).get(key)) for case in cases]
+    """nan where a value is not known, or the baseline's is 0."""
+    pairs = [(rows[case][key], base[case][key]) for case in cases]
     if not pairs or any(value is None or not other for value, other in pairs):
         return math.nan
     if any(value == 0 for value, _ in pairs):

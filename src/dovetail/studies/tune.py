@@ -7,7 +7,6 @@ chooses nothing: it says what the choice is worth.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy as np
 
 from dovetail.errors import SettingError
 from dovetail.files import beside, folder
+from dovetail.io.clusters import as_toml
 from dovetail.metrics.catalog import metric_of
 from dovetail.model.workload import Workload
 from dovetail.names import spoken, unknown
@@ -193,17 +193,12 @@ def write_study(
         "name": f"What suits {workload.name}", "policies": list(policies), "baseline": policies[0],
         "estimates": [estimate], "seeds": [seed], "spans": [f"each {length_s}s", f"{first + half}s..{last + 1}s"],
     }  # fmt: skip
-    lines = [f"{key} = {_toml(value)}" for key, value in about.items()]
-    lines += ["", "[[traces]]", *(f"{key} = {_toml(value)}" for key, value in trace.items())]
-    lines += ["", "[[include]]", f"span = {_toml([*wanted, '*..*'])}", ""]
+    lines = [f"{key} = {as_toml(value)}" for key, value in about.items()]
+    lines += ["", "[[traces]]", *(f"{key} = {as_toml(value)}" for key, value in trace.items())]
+    lines += ["", "[[include]]", f"span = {as_toml([*wanted, '*..*'])}", ""]
     folder(path.parent)
     with beside(path) as new:
         new.write_text("\n".join(lines), encoding="utf-8")
-
-
-def _toml(value: Any) -> str:
-    """A text, a number or a list of them, as TOML writes it."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _spread(whole: int, digits: int) -> list[str]:
