@@ -107,7 +107,7 @@ COMMANDS = (
     Command("demo new/demo --no-open"),
     Command("bench export new/cases --suite suite.toml"),
     Command("bench enter easy --out new/entries --suite suite.toml"),
-    Command("bench judge entries/easy --scores scores.csv --suite suite.toml"),
+    Command("bench judge entries/easy --ours --scores scores.csv --suite suite.toml"),
     Command("bench table known.csv --suite suite.toml"),
     Command("workload describe log.swf.gz --json", own=True, works=True, missing=KERNEL),
     Command("warm cp-af --workers 1", own=True, missing=KERNEL),
